@@ -1,0 +1,61 @@
+"""One layer of linear self-attention, and the gradient-descent step it learns (arXiv 2307.03576)."""
+
+from .baselines import gradient_descent, ridge
+from .compare import Comparison, compare
+from .covariates import Gaussian, Rademacher, Sphere, Uniform
+from .data import Prompts, Task, isotropic, nonlinear, skewed
+from .explore import explore
+from .model import LinearSelfAttention
+from .targets import (
+    AbsoluteValue,
+    Cosine,
+    Cubic,
+    ErfNetwork,
+    Hermite3,
+    Linear,
+    Moments,
+    Quadratic,
+    ReLUNetwork,
+    Sign,
+    TanhNetwork,
+    Target,
+)
+from .theory import Optimum, one_step_loss, optimum, population_loss
+from .training import Run, fit
+
+__version__ = "1.0.0"
+__all__ = [
+    "AbsoluteValue",
+    "Comparison",
+    "Cosine",
+    "Cubic",
+    "ErfNetwork",
+    "Gaussian",
+    "Hermite3",
+    "Linear",
+    "LinearSelfAttention",
+    "Moments",
+    "Optimum",
+    "Prompts",
+    "Quadratic",
+    "Rademacher",
+    "ReLUNetwork",
+    "Run",
+    "Sign",
+    "Sphere",
+    "TanhNetwork",
+    "Target",
+    "Task",
+    "Uniform",
+    "compare",
+    "explore",
+    "fit",
+    "gradient_descent",
+    "isotropic",
+    "nonlinear",
+    "one_step_loss",
+    "optimum",
+    "population_loss",
+    "ridge",
+    "skewed",
+]

@@ -1,0 +1,143 @@
+"""In-context regression tasks: where prompts come from.
+
+A prompt is n labelled pairs (x_i, y_i), y_i = f(x_i) + ε_i with ε_i ~ N(0, σ²), and a query x_q; f is
+drawn afresh for every prompt. A token is v_i = [x_i; y_i]; the layer sees the prompt only through the
+Gram matrix G = Σ_i v_i v_iᵀ.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from . import checks
+from .covariates import Covariates, Gaussian
+from .targets import Linear, Target
+
+
+class Prompts(NamedTuple):
+    """A batch of B prompts with n examples each."""
+
+    x: Tensor  #: covariates (B, n, d)
+    y: Tensor  #: labels (B, n)
+    x_query: Tensor  #: query covariates (B, d)
+    y_query: Tensor  #: what is to be predicted (B,)
+
+    @property
+    def tokens(self) -> Tensor:
+        """v_i = [x_i; y_i] (B, n, d+1)."""
+        return torch.cat([self.x, self.y[..., None]], dim=-1)
+
+    @property
+    def gram(self) -> Tensor:
+        """G = Σ_i v_i v_iᵀ (B, d+1, d+1): all that the layer sees of the examples."""
+        return self.tokens.mT @ self.tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A law of prompts: the covariates' law, the target's law, n examples, label noise σ²."""
+
+    covariates: Covariates
+    target: Target
+    n: int
+    noise_variance: float = 0.0
+
+    def __post_init__(self):
+        law = "a law of covariates (Gaussian, Rademacher, Sphere, Uniform)"
+        checks.instance("covariates", self.covariates, Covariates, law)
+        if isinstance(self.target, type) or not callable(getattr(self.target, "draw", None)):
+            checks.fail("target", self.target, "an object with a method draw(batch, d, generator)", TypeError)
+        object.__setattr__(self, "n", checks.integer("n", self.n, 1))
+        object.__setattr__(
+            self, "noise_variance", checks.number("noise_variance", self.noise_variance, least=0)
+        )
+        if self.linear and self.target.d != self.d:
+            checks.fail("prior_covariance", (self.target.d,) * 2, f"shape {(self.d,) * 2}, as the covariance")
+
+    @property
+    def d(self) -> int:
+        """The dimension of the covariates."""
+        return self.covariates.d
+
+    @property
+    def linear(self) -> bool:
+        """Is f(x) = w·x?"""
+        return isinstance(self.target, Linear)
+
+    def _noise(self, *shape: int, generator: torch.Generator | None) -> Tensor:
+        return math.sqrt(self.noise_variance) * torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    def sample(self, batch: int, generator: torch.Generator | int | None = None) -> Prompts:
+        """`batch` independent prompts, reproducible from the generator (or the seed) alone."""
+        batch, generator = checks.integer("batch", batch, 1), checks.generator(generator)
+        f = self.target.draw(batch, self.d, generator)
+        x = self.covariates.sample(batch, self.n + 1, generator=generator)
+        values = f(x)
+        if values.shape != x.shape[:2]:
+            checks.fail("target", self.target, f"draw(…)(x) of shape {(*x.shape[:2],)}, not {(*values.shape,)}")
+        y = values + self._noise(batch, self.n + 1, generator=generator)
+        return Prompts(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
+
+    def sample_gram(self, batch: int, generator: torch.Generator | int | None = None) -> Tensor:
+        """Gram matrices G (batch, d+1, d+1) with the law of `sample(batch).gram`.
+
+        For Gaussian covariates and linear targets the cost does not grow with n: see `gram_factor`.
+        """
+        if self.linear:
+            factor, _ = self.gram_factor(batch, generator)
+            return factor @ factor.mT
+        return self.sample(batch, generator).gram
+
+    def gram_factor(self, batch: int, generator: torch.Generator | int | None = None):
+        """(T, w) with T Tᵀ = G, T (batch, d+1, min(n, d+1)), and the weights w (batch, d) of the prompt.
+
+        Linear targets only. (z, ε/σ) is a standard Gaussian in R^(d+1), so that the Gram matrix of n of
+        them is Wishart; its Bartlett factor is triangular, Gaussian below the diagonal, χ on it. It exists
+        for n > d; for shorter prompts, and for other covariates, T holds the tokens themselves.
+        """
+        if not self.linear:
+            checks.fail("target", self.target, "lsa.Linear: other targets have no weights w", TypeError)
+        batch, generator = checks.integer("batch", batch, 1), checks.generator(generator)
+        w = self.target.draw_weights(batch, generator)
+        if isinstance(self.covariates, Gaussian) and self.n > self.d:
+            x, noise = self._bartlett(batch, generator)
+        else:
+            x = self.covariates.sample(batch, self.n, generator=generator).mT
+            noise = self._noise(batch, 1, self.n, generator=generator)
+        return torch.cat([x, w[:, None, :] @ x + noise], dim=1), w
+
+    def _bartlett(self, batch: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """Columns (batch, d, d+1) and (batch, 1, d+1) that stand in for n columns of x and of ε."""
+        size = self.d + 1
+        lower = torch.randn(batch, size, size, generator=generator, dtype=torch.float64).tril_(-1)
+        freedom = (self.n - torch.arange(size, dtype=torch.float64)).expand(batch, size)
+        chi_square = 2 * torch._standard_gamma(freedom / 2, generator=generator)
+        lower.diagonal(dim1=1, dim2=2).copy_(chi_square.sqrt())
+        z, noise = lower[:, :-1], lower[:, -1:]
+        return (z if self.covariates._white else self.covariates._root @ z), math.sqrt(
+            self.noise_variance
+        ) * noise
+
+
+def isotropic(d: int, n: int, noise_variance: float = 0.0) -> Task:
+    """Theorem 1: x ~ N(0, I), w ~ N(0, I)."""
+    eye = torch.eye(checks.integer("d", d, 1), dtype=torch.float64)
+    return Task(Gaussian(eye), Linear(eye), n, noise_variance)
+
+
+def skewed(covariance: Tensor, n: int, noise_variance: float = 0.0) -> Task:
+    """Theorem 2: x ~ N(0, Σ), w ~ N(0, Σ⁻¹)."""
+    sigma = checks.covariance("covariance", covariance)
+    values = torch.linalg.eigvalsh(sigma)
+    if values[0] <= 1e-14 * values[-1]:
+        checks.fail("covariance", covariance, "a positive definite matrix, for the prior is its inverse")
+    inverse = torch.linalg.inv(sigma)
+    return Task(Gaussian(sigma), Linear((inverse + inverse.T) / 2), n, noise_variance)
+
+
+def nonlinear(target: Target, d: int, n: int, noise_variance: float = 0.0) -> Task:
+    """Theorem 3: x ~ N(0, I), f of any law; the theorem asks that it be invariant under rotations."""
+    return Task(Gaussian(torch.eye(checks.integer("d", d, 1), dtype=torch.float64)), target, n, noise_variance)

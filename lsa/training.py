@@ -1,0 +1,235 @@
+"""Training the layer: on the exact loss, which has no sampling noise at all, or on fresh prompts."""
+
+import copy
+import math
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from . import checks
+from .baselines import gradient_descent
+from .covariates import Gaussian
+from .data import Task
+from .model import LinearSelfAttention
+from .targets import Linear
+from .theory import Optimum, check_exact, optimum, population_loss
+
+STEPS = {"lbfgs": 2000, "adam": 2000, "gd": 2000}
+RATES = {"lbfgs": 1.0, "adam": 0.02, "gd": 0.02}
+
+
+@dataclass
+class Run:
+    """The history of a training run; a stack of layers adds a last dimension `runs` to both tensors.
+
+    One entry for the start and one for every step. A loss is the exact population loss where that is known,
+    else the mean over the step's fresh prompts; its excess is then the mean of the paired difference to the
+    best one-step predictor on the same prompts, which may be negative by chance.
+    """
+
+    optimum: Optimum
+    losses: Tensor  #: (steps+1,)
+    excess: Tensor  #: relative: (L − L*) / L*, (steps+1,)
+    snapshots: list[tuple[int, LinearSelfAttention]] = field(default_factory=list)  #: (step, copy)
+
+
+def fit(
+    layer: LinearSelfAttention,
+    task: Task,
+    *,
+    loss: str | None = None,
+    optimizer: str | None = None,
+    steps: int | None = None,
+    learning_rate: float | None = None,
+    batch: int = 2048,
+    generator: torch.Generator | int | None = None,
+    snapshots: int = 0,
+    progress: bool = True,
+) -> Run:
+    """Train `layer` in place.
+
+    loss: "exact" (linear targets, Gaussian covariates; the default there) or "samples".
+    optimizer: "lbfgs" (the default for the exact loss; one layer at a time; stops when it can do no better),
+        "adam" (the default for samples; the learning rate falls to zero along a cosine) or "gd" (plain).
+    batch: fresh prompts a step, for samples. The runs of a stack share them and differ by their start alone.
+    snapshots: keep a copy of the layer every so many steps, the start and the end included; 0 keeps none.
+    """
+    checks.instance("layer", layer, LinearSelfAttention, "a lsa.LinearSelfAttention")
+    exact = checks.instance("task", task, Task, "a lsa.Task").linear and isinstance(task.covariates, Gaussian)
+    loss = checks.choice("loss", loss or ("exact" if exact else "samples"), ("exact", "samples"))
+    if loss == "exact" or exact:
+        check_exact(layer, task)
+    optimizer = optimizer or ("lbfgs" if loss == "exact" else "adam")
+    checks.choice("optimizer", optimizer, ("lbfgs", "adam", "gd"))
+    if optimizer == "lbfgs" and (loss == "samples" or layer.readout.ndim > 1):
+        checks.fail("optimizer", optimizer, "'adam' or 'gd' for samples and for a stack of layers")
+    if layer.d != task.d:
+        checks.fail("layer", layer.d, f"a layer for d = {task.d}, as the task; this is its d")
+    steps = checks.integer("steps", STEPS[optimizer] if steps is None else steps, 1)
+    rate = checks.number("learning_rate", RATES[optimizer] if learning_rate is None else learning_rate, above=0)
+    batch, every = checks.integer("batch", batch, 1), checks.integer("snapshots", snapshots, 0)
+
+    history = _History(optimum(task), task, rate, every, _bar(steps, progress))
+    if optimizer == "lbfgs":
+        _lbfgs(layer, task, steps, rate, history)
+    else:
+        objective = _exact_objective(task) if loss == "exact" else _sampled_objective(task, batch, generator)
+        _first_order(layer, objective, optimizer, steps, rate, history)
+    return history.run()
+
+
+# An objective gives what is minimised, (runs,) or a scalar, and the loss and excess to be written down.
+Objective = Callable[[LinearSelfAttention], tuple[Tensor, Tensor, Tensor | None]]
+
+
+def _exact_objective(task: Task) -> Objective:
+    def objective(layer):
+        loss = population_loss(layer, task)
+        return loss, loss.detach(), None
+
+    return objective
+
+
+def _sampled_objective(task: Task, batch: int, generator: torch.Generator | int | None) -> Objective:
+    generator, best = checks.generator(generator), optimum(task)
+    if not (task.linear and isinstance(task.covariates, Gaussian)):
+
+        def objective(layer):
+            prompts = task.sample(batch, generator)
+            loss = (layer(prompts) - prompts.y_query).square().mean(-1)
+            reference = gradient_descent(prompts, best.preconditioner) - prompts.y_query
+            return loss, loss.detach(), loss.detach() - reference.square().mean()
+
+        return objective
+
+    sigma, noise = task.covariates.covariance, task.noise_variance
+
+    def objective(layer):
+        # Given the Gram matrix and w, the query and its noise integrate out: (u − w)ᵀ Σ (u − w) + σ².
+        factor, w = task.gram_factor(batch, generator)
+        error = layer.weights_from_factor(factor) - w
+        loss = ((error @ sigma) * error).sum(-1).mean(-1) + noise
+        with torch.no_grad():
+            return loss, population_loss(layer, task), None
+
+    return objective
+
+
+class _History:
+    """Collects losses and snapshots, moves the bar, and stops a run that diverges."""
+
+    def __init__(self, best: Optimum, task: Task, rate: float, every: int, bar: tqdm):
+        self.best, self.task, self.rate, self.every, self.bar = best, task, rate, every, bar
+        self.losses, self.excess, self.snapshots = [], [], []
+        self.ceiling = None
+
+    def record(self, layer: LinearSelfAttention, loss: Tensor, excess: Tensor | None, last: bool) -> None:
+        step = len(self.losses)
+        self.ceiling = 1e6 * (loss + self.best.loss) if self.ceiling is None else self.ceiling
+        if not (loss <= self.ceiling).all():  # false for NaN too
+            self.bar.close()
+            raise FloatingPointError(
+                f"training diverged: the loss is {loss.max().item():.3g} at step {step} with "
+                f"learning_rate = {self.rate:g}; a smaller learning_rate is expected to help"
+            )
+        self.losses.append(loss)
+        self.excess.append((loss - self.best.loss if excess is None else excess) / self.best.loss)
+        if self.every and (step % self.every == 0 or last):
+            self.snapshots.append((step, copy.deepcopy(layer)))
+        if step:
+            self.bar.update()
+            self.bar.set_postfix(excess=f"{self.excess[-1].max().item():.1e}", refresh=False)
+
+    def run(self) -> Run:
+        self.bar.close()
+        return Run(self.best, torch.stack(self.losses), torch.stack(self.excess), self.snapshots)
+
+
+def _bar(steps: int, progress: bool) -> tqdm:
+    """A bar where somebody watches: in a terminal or a live notebook, not while a book is executed."""
+    watched = sys.stderr.isatty() or "JPY_SESSION_NAME" in os.environ or "COLAB_RELEASE_TAG" in os.environ
+    return tqdm(total=steps, desc="training", leave=False, disable=not (progress and watched))
+
+
+def _first_order(
+    layer: LinearSelfAttention, objective: Objective, name: str, steps: int, rate: float, history: _History
+) -> None:
+    kind = torch.optim.Adam if name == "adam" else torch.optim.SGD
+    optimizer = kind(layer.parameters(), lr=rate)
+    for step in range(steps):
+        if name == "adam":
+            optimizer.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
+        optimizer.zero_grad()
+        loss, shown, excess = objective(layer)
+        history.record(layer, shown, excess, last=False)
+        loss.sum().backward()  # the runs of a stack do not meet: the gradient of the sum is each run's own
+        optimizer.step()
+    with torch.no_grad():
+        _, shown, excess = objective(layer)
+    history.record(layer, shown, excess, last=True)
+
+
+def _lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, history: _History) -> None:
+    """L-BFGS in coordinates where Σ is the identity: its condition number then costs nothing."""
+    values, vectors = torch.linalg.eigh(task.covariates.covariance)
+    there = values > 1e-13 * values[-1]
+    spread = torch.where(there, values, 1.0).sqrt()  # a direction without covariates keeps its scale
+    R, R_inverse = vectors * spread, (vectors / spread).T
+    target = task.target
+    white = Task(
+        Gaussian(there.double().diag()),
+        Linear(R.T @ target.prior_covariance @ R, R.T @ target.prior_mean),
+        task.n,
+        task.noise_variance,
+    )
+    inner = copy.deepcopy(layer)
+    _change_basis(inner, layer, R, R_inverse)
+    optimizer = torch.optim.LBFGS(
+        inner.parameters(),
+        lr=rate,
+        max_iter=1,
+        max_eval=25,
+        history_size=50,
+        tolerance_grad=0,
+        tolerance_change=0,
+        line_search_fn="strong_wolfe",
+    )
+
+    # torch's L-BFGS forgets a step whose curvature y·s is under 1e-10, which near the minimum is every one:
+    # the unit in which it is shown the loss has to be small.
+    unit = 1e-15 * history.best.loss
+
+    def closure():
+        optimizer.zero_grad()
+        loss = population_loss(inner, white) / unit
+        loss.backward()
+        return loss
+
+    loss, lowest, idle = population_loss(inner, white).detach(), math.inf, 0
+    history.record(layer, loss, None, last=False)
+    for step in range(1, steps + 1):
+        optimizer.step(closure)
+        loss = population_loss(inner, white).detach()
+        idle, lowest = (0, loss.item()) if loss.item() < lowest - unit else (idle + 1, lowest)
+        last = idle == 5 or step == steps
+        if last or history.every:
+            _change_basis(layer, inner, R_inverse, R)
+        history.record(layer, loss, None, last)
+        if last:
+            break
+
+
+def _change_basis(into: LinearSelfAttention, source: LinearSelfAttention, R: Tensor, R_inverse: Tensor) -> None:
+    """Write into `into` the weights of `source` for tokens whose covariates are given as x = R z."""
+    one = torch.ones(1, 1, dtype=torch.float64)
+    R, R_inverse = torch.block_diag(R, one), torch.block_diag(R_inverse, one)
+    with torch.no_grad():
+        into.key.copy_(source.key @ R)
+        into.query.copy_(source.query @ R)
+        into.value.copy_(R_inverse @ source.value @ R)
+        into.readout.copy_(source.readout @ R)
