@@ -1,5 +1,6 @@
 """One layer of linear self-attention, and the gradient-descent step it learns (arXiv 2307.03576)."""
 
+from . import figures
 from .baselines import gradient_descent, ridge
 from .compare import Comparison, compare
 from .covariates import Gaussian, Rademacher, Sphere, Uniform
@@ -20,7 +21,7 @@ from .targets import (
     TanhNetwork,
     Target,
 )
-from .theory import Optimum, one_step_loss, optimum, population_loss
+from .theory import Optimum, estimate_moments, moments, one_step_loss, optimum, population_loss
 from .training import Run, fit
 
 __version__ = "1.0.0"
@@ -48,10 +49,13 @@ __all__ = [
     "Task",
     "Uniform",
     "compare",
+    "estimate_moments",
     "explore",
+    "figures",
     "fit",
     "gradient_descent",
     "isotropic",
+    "moments",
     "nonlinear",
     "one_step_loss",
     "optimum",

@@ -47,7 +47,9 @@ def ridge_weights(prompts: Prompts, task: Task) -> Tensor:
     """
     checks.instance("prompts", prompts, Prompts, "lsa.Prompts, as task.sample gives")
     if not checks.instance("task", task, Task, "a lsa.Task").linear:
-        checks.fail("task", task.target, "a linear target: no closed form of the Bayes predictor is known", TypeError)
+        checks.fail(
+            "task", task.target, "a linear target: no closed form of the Bayes predictor is known", TypeError
+        )
     if prompts.x.shape[-1] != task.d:
         checks.fail("prompts", tuple(prompts.x.shape), f"covariates of dimension {task.d}; this is x's shape")
     root, mean = task.target._root, task.target.prior_mean

@@ -13,7 +13,7 @@ from .model import LinearSelfAttention
 
 
 class Comparison(NamedTuple):
-    """Means over fresh prompts; u = ∂ŷ/∂x_q is the sensitivity of a prediction, for both predictors linear."""
+    """Means over fresh prompts; u = ∂ŷ/∂x_q is the sensitivity of a prediction ŷ = u·x_q."""
 
     prediction_distance: float  #: E |ŷ − ŷ_P|
     cosine: float  #: E cos(u, u_P)

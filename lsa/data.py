@@ -77,7 +77,9 @@ class Task:
         x = self.covariates.sample(batch, self.n + 1, generator=generator)
         values = f(x)
         if values.shape != x.shape[:2]:
-            checks.fail("target", self.target, f"draw(…)(x) of shape {(*x.shape[:2],)}, not {(*values.shape,)}")
+            checks.fail(
+                "target", self.target, f"draw(…)(x) of shape {(*x.shape[:2],)}, not {(*values.shape,)}"
+            )
         y = values + self._noise(batch, self.n + 1, generator=generator)
         return Prompts(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
 
@@ -140,4 +142,6 @@ def skewed(covariance: Tensor, n: int, noise_variance: float = 0.0) -> Task:
 
 def nonlinear(target: Target, d: int, n: int, noise_variance: float = 0.0) -> Task:
     """Theorem 3: x ~ N(0, I), f of any law; the theorem asks that it be invariant under rotations."""
-    return Task(Gaussian(torch.eye(checks.integer("d", d, 1), dtype=torch.float64)), target, n, noise_variance)
+    return Task(
+        Gaussian(torch.eye(checks.integer("d", d, 1), dtype=torch.float64)), target, n, noise_variance
+    )

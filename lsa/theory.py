@@ -62,38 +62,30 @@ def moments(task: Task) -> Moments | None:
 
 def estimate_moments(
     task: Task, samples: int = 65_536, generator: torch.Generator | int | None = 0
-) -> list[Moments]:
-    """Monte Carlo estimates of the moments from 64 independent groups of functions, `samples` in all.
+) -> Moments:
+    """Monte Carlo estimates from 64 independent groups of functions, `samples` functions in all.
 
-    Two independent sets of points for each function make the estimate of C = E m_f m_fᵀ unbiased.
+    Each entry has a first dimension of 64: its mean is the estimate, its standard deviation / 8 the standard
+    error. Two sets of points for each function make the estimate of C = E m_f m_fᵀ unbiased.
     """
     groups, points = 64, 32
     batch = checks.integer("samples", samples, 2 * groups) // groups
-    generator, d = checks.generator(generator), task.d
-    result = []
+    generator, d, eye = checks.generator(generator), task.d, torch.eye(task.d, dtype=torch.float64)
+    sigma = task.covariates.covariance
+    invariant = getattr(task.target, "rotation_invariant", False) and torch.equal(sigma, sigma[0, 0] * eye)
+    C, S, power = [], [], []
     for _ in range(groups):
         f = task.target.draw(batch, d, generator)
         x = task.covariates.sample(batch, 2 * points, generator=generator)
         y = f(x)
         m = (y[..., None] * x).unflatten(1, (2, points)).mean(2)  # (batch, 2, d)
-        C = m[:, 0].T @ m[:, 1] / batch
-        weighted = (y[..., None] * x).reshape(-1, d)
-        S = weighted.T @ weighted / len(weighted)
-        C = (C + C.T) / 2
-        if getattr(task.target, "rotation_invariant", False) and _isotropic(task.covariates.covariance):
-            eye = torch.eye(d, dtype=torch.float64)
-            C, S = C.trace() / d * eye, S.trace() / d * eye
-        result.append(Moments(C, S, y.square().mean().item()))
-    return result
-
-
-def _isotropic(sigma: Tensor) -> bool:
-    return torch.equal(sigma, sigma[0, 0] * torch.eye(len(sigma), dtype=torch.float64))
-
-
-def _mean(groups: list[Moments]) -> Moments:
-    C, S, power = zip(*groups, strict=True)
-    return Moments(torch.stack(C).mean(0), torch.stack(S).mean(0), sum(power) / len(power))
+        weighted = (y[..., None] * x).flatten(0, 1)
+        C.append((m[:, 0].T @ m[:, 1] + m[:, 1].T @ m[:, 0]) / (2 * batch))
+        S.append(weighted.T @ weighted / len(weighted))
+        power.append(y.square().mean())
+        if invariant:
+            C[-1], S[-1] = C[-1].trace() / d * eye, S[-1].trace() / d * eye
+    return Moments(torch.stack(C), torch.stack(S), torch.stack(power))
 
 
 def optimum(task: Task, samples: int = 65_536, generator: torch.Generator | int | None = 0) -> Optimum:
@@ -102,16 +94,19 @@ def optimum(task: Task, samples: int = 65_536, generator: torch.Generator | int 
     `samples` and `generator` serve only targets without known moments.
     """
     checks.instance("task", task, Task, "a lsa.Task")
-    known = moments(task)
-    error = 0.0
+    known, error = moments(task), 0.0
     if known is None:
         groups = estimate_moments(task, samples, generator)
-        known = _mean(groups)
-        # jackknife over the groups
-        losses = torch.tensor([_best(task, _mean(groups[:i] + groups[i + 1 :]))[1] for i in range(len(groups))])
-        error = math.sqrt((len(groups) - 1) * losses.var(correction=0).item())
+        count = len(groups.power)
+        known = Moments(groups.C.mean(0), groups.S.mean(0), groups.power.mean().item())
+        # the jackknife: what becomes of the estimate when one group is left out?
+        others = Moments(
+            *((count * mean - group) / (count - 1) for mean, group in zip(known, groups, strict=True))
+        )
+        losses = torch.tensor([_best(task, Moments(*left))[1] for left in zip(*others, strict=True)])
+        error = math.sqrt((count - 1) * losses.var(correction=0).item())
     P, loss = _best(task, known)
-    return Optimum(P, loss, _step(P, task.covariates.covariance), error == 0.0, error)
+    return Optimum(P, float(loss), _step(P, task.covariates.covariance), moments(task) is not None, error)
 
 
 def one_step_loss(P: Tensor | float, task: Task) -> float:
@@ -137,47 +132,75 @@ def _white(task: Task) -> tuple[Tensor, Tensor]:
 def population_loss(layer: LinearSelfAttention, task: Task) -> Tensor:
     """E (ŷ − y_q)², exact and differentiable, for linear targets, Gaussian covariates and any weights.
 
-    A scalar tensor; (runs,) for a stack of layers. The loss is a polynomial in the weights: the sum over
-    pairs of heads of n² E aᵀΨKΨa′ + n E aᵀΨKᵀΨa′ + n E tr(KΨ) aᵀΨa′, where K = M Σ M′ᵀ and Ψ = E[v vᵀ | w],
-    written out in coordinates where Σ = I and Λ = diag(λ). O(d³) a head; nothing is inverted, so that
-    σ² = 0 and singular Σ and Λ are no special cases.
+    A scalar tensor; (runs,) for a stack of layers. In white coordinates (Σ = I, Λ diagonal, μ = 0) it is
+
+        L = q + |h|² − 2n Σ_heads ⟨M, J(a)⟩ + Σ_pairs aᵀ E[G M M′ᵀ G] a′,    q = E y².
+
+    O(d³) a pair of heads; nothing is inverted, so that σ² = 0 and singular Σ and Λ are no special cases.
     """
     check_exact(layer, task)
-    (R, lam), n, mu = _white(task), task.n, task.target.prior_mean
+    a, M, h = white_weights(layer, task)
+    white = WhiteMoments(task)
+    pairs = M[..., :, None, :, :] @ M[..., None, :, :, :].mT  # M M′ᵀ (H, H, d+1, d+1)
+    quadratic = torch.einsum("...hi,...hkij,...kj->...", a, white.gram_square(pairs), a)
+    return white.q + h.square().sum(-1) - 2 * task.n * (M * white.cross(a, h)).sum((-1, -2, -3)) + quadratic
+
+
+def white_tokens(task: Task) -> tuple[Tensor, Tensor]:
+    """The map (d+1, d+1) from white tokens to the task's, and R (d, d).
+
+    A prior mean and a change of basis are both linear maps of the tokens: v = [x; w·x + ε] with x = R z
+    and w = μ + w₀ is [[R, 0], [μᵀR, 1]] times the token [z; (Rᵀw₀)·z + ε] of mean-zero weights.
+    """
+    R, mu = _white(task)[0], task.target.prior_mean
+    tokens = torch.block_diag(R, torch.ones(1, 1, dtype=torch.float64))
+    tokens[-1, :-1] = mu @ R
+    return tokens, R
+
+
+def white_weights(layer: LinearSelfAttention, task: Task) -> tuple[Tensor, Tensor, Tensor]:
+    """a (H, d+1), M (H, d+1, d) and h (d,) of the layer in white coordinates."""
+    tokens, R = white_tokens(task)
     a, M = layer.effective()
-    # A prior mean and a change of basis are both linear maps of the tokens.
-    gamma, m = a[..., -1], M[..., -1, :] @ R  # (H,), (H, d)
-    alpha = (a[..., :-1] + gamma[..., None] * mu) @ R  # (H, d)
-    N = R.T @ (M[..., :-1, :] + mu[:, None] * M[..., -1:, :]) @ R  # (H, d, d)
-    h = (layer.skip - mu) @ R  # (d,)
-
-    q = lam.sum() + task.noise_variance  # E y²
-    q2 = q**2 + 2 * lam.square().sum()  # E (E[y²|w])²
-    flat = N.flatten(-2)
-    gg = gamma[..., :, None] * gamma[..., None, :]  # (H, H), as all that follow: one entry a pair of heads
-    NN, NlN = flat @ flat.mT, flat @ (lam[:, None] * N).flatten(-2).mT
-    mm, aa, ala = m @ m.mT, alpha @ alpha.mT, (lam * alpha) @ alpha.mT
-    X = torch.einsum("...hij,...ki->...hkj", N, alpha)  # Nᵀα′
-    Y = torch.einsum("...hij,...kj->...hki", N, m)  # N m′
-    own = X.diagonal(dim1=-3, dim2=-2).sum(-1)  # Σ_heads Nᵀα (d,)
-    yq = torch.einsum("...hi,...hki,...k->...hk", alpha, Y, gamma) * q
-    yl = torch.einsum("...hki,...ki,...h->...hk", Y, lam * alpha, gamma)
-    same = gg * NlN + mm * (ala + gg * q2)  # what aᵀΨKΨa′ and aᵀΨKᵀΨa′ share
-
-    straight = own.square().sum(-1) + _total(same + 2 * (yq + yl))
-    yq_t = torch.einsum("...hi,...khi,...k->...hk", alpha, Y, gamma) * q
-    yl_t = torch.einsum("...khi,...ki,...h->...hk", Y, lam * alpha, gamma)
-    crossed = _total(same + 2 * (yq_t + yl_t)) + (X * X.transpose(-3, -2)).sum((-1, -2, -3))
-    trace = _total(NN * (aa + gg * q) + mm * (q * aa + gg * q2) + 2 * (yl + yl_t))
-
-    linear = (gamma * (N.diagonal(dim1=-2, dim2=-1) @ lam)).sum(-1) + (m * alpha * lam).sum((-1, -2))
-    carried = own + q * (gamma[..., None] * m).sum(-2)  # E[Σ_heads Mᵀ G a] / n
-    skip = h.square().sum(-1) + 2 * n * (h * carried).sum(-1)
-    return q - 2 * n * linear + n**2 * straight + n * crossed + n * trace + skip
+    return a @ tokens, tokens.T @ M @ R, (layer.skip - task.target.prior_mean) @ R
 
 
-def _total(pairs: Tensor) -> Tensor:
-    return pairs.sum((-1, -2))
+class WhiteMoments:
+    """Moments of G in white coordinates, where Ψ = E[v vᵀ | w] = [[I, w], [wᵀ, |w|² + σ²]]."""
+
+    def __init__(self, task: Task):
+        self.n, self.lam = task.n, _white(task)[1]
+        self.q = self.lam.sum() + task.noise_variance  # E Ψ_yy
+        self.q2 = self.q**2 + 2 * self.lam.square().sum()  # E Ψ_yy²
+
+    def gram_square(self, A: Tensor) -> Tensor:
+        """E[G A G] = n² E[ΨAΨ] + n E[ΨAᵀΨ] + n E[tr(AΨ) Ψ], for A (…, d+1, d+1)."""
+        n, lam, q, q2 = self.n, self.lam, self.q, self.q2
+        X, b, c, e = A[..., :-1, :-1], A[..., :-1, -1], A[..., -1, :-1], A[..., -1, -1]
+        trace = X.diagonal(dim1=-2, dim2=-1).sum(-1)
+        spread = (X.diagonal(dim1=-2, dim2=-1) * lam).sum(-1)  # tr ΛX
+        diagonal = n * (n + 1) * e[..., None] * lam + n * (trace + e * q)[..., None]
+        xx = n**2 * X + n * X.mT + torch.diag_embed(diagonal)
+        both = n * lam * (b + c)
+        xy = n**2 * (lam * c + q * b) + n * (lam * b + q * c) + both
+        yx = n**2 * (lam * b + q * c) + n * (lam * c + q * b) + both
+        yy = n * (n + 1) * (spread + e * q2) + n * (trace * q + e * q2)
+        return torch.cat(
+            [torch.cat([xx, xy[..., None]], -1), torch.cat([yx, yy[..., None]], -1)[..., None, :]], -2
+        )
+
+    def cross(self, a: Tensor, h: Tensor) -> Tensor:
+        """J(a) = E[G a (w − h)ᵀ] / n, (…, H, d+1, d)."""
+        alpha, gamma, h = a[..., :-1], a[..., -1:], h[..., None, :]
+        x = torch.diag_embed(gamma * self.lam) - alpha[..., :, None] * h[..., None, :]
+        return torch.cat([x, (self.lam * alpha - self.q * gamma * h)[..., None, :]], -2)
+
+    def cross_transposed(self, M: Tensor, h: Tensor) -> Tensor:
+        """The vector (H, d+1) whose product with a is ⟨M, J(a)⟩."""
+        N, m = M[..., :-1, :], M[..., -1, :]
+        x = self.lam * m - N @ h
+        y = (N.diagonal(dim1=-2, dim2=-1) * self.lam).sum(-1) - self.q * (m @ h)
+        return torch.cat([x, y[..., None]], -1)
 
 
 def check_exact(layer: LinearSelfAttention, task: Task) -> None:

@@ -16,11 +16,18 @@ from .baselines import gradient_descent
 from .covariates import Gaussian
 from .data import Task
 from .model import LinearSelfAttention
-from .targets import Linear
-from .theory import Optimum, check_exact, optimum, population_loss
+from .theory import (
+    Optimum,
+    WhiteMoments,
+    check_exact,
+    optimum,
+    population_loss,
+    white_tokens,
+    white_weights,
+)
 
-STEPS = {"lbfgs": 2000, "adam": 2000, "gd": 2000}
-RATES = {"lbfgs": 1.0, "adam": 0.02, "gd": 0.02}
+STEPS = {"lbfgs": 300, "als": 300, "adam": 2000, "gd": 2000}
+RATES = {"lbfgs": 1.0, "als": 1.0, "adam": 0.02, "gd": 0.02}
 
 
 @dataclass
@@ -65,18 +72,23 @@ def fit(
     if loss == "exact" or exact:
         check_exact(layer, task)
     optimizer = optimizer or ("lbfgs" if loss == "exact" else "adam")
-    checks.choice("optimizer", optimizer, ("lbfgs", "adam", "gd"))
-    if optimizer == "lbfgs" and (loss == "samples" or layer.readout.ndim > 1):
+    checks.choice("optimizer", optimizer, tuple(STEPS))
+    if optimizer in ("lbfgs", "als") and (loss == "samples" or layer.readout.ndim > 1):
         checks.fail("optimizer", optimizer, "'adam' or 'gd' for samples and for a stack of layers")
     if layer.d != task.d:
         checks.fail("layer", layer.d, f"a layer for d = {task.d}, as the task; this is its d")
     steps = checks.integer("steps", STEPS[optimizer] if steps is None else steps, 1)
-    rate = checks.number("learning_rate", RATES[optimizer] if learning_rate is None else learning_rate, above=0)
+    rate = checks.number(
+        "learning_rate", RATES[optimizer] if learning_rate is None else learning_rate, above=0
+    )
     batch, every = checks.integer("batch", batch, 1), checks.integer("snapshots", snapshots, 0)
 
     history = _History(optimum(task), task, rate, every, _bar(steps, progress))
     if optimizer == "lbfgs":
         _lbfgs(layer, task, steps, rate, history)
+        _alternate(layer, task, steps, history)
+    elif optimizer == "als":
+        _alternate(layer, task, steps, history)
     else:
         objective = _exact_objective(task) if loss == "exact" else _sampled_objective(task, batch, generator)
         _first_order(layer, objective, optimizer, steps, rate, history)
@@ -145,6 +157,21 @@ class _History:
             self.bar.update()
             self.bar.set_postfix(excess=f"{self.excess[-1].max().item():.1e}", refresh=False)
 
+    def descend(self, layer: LinearSelfAttention, task: Task, steps: int, step: Callable) -> None:
+        """Repeat `step` on the exact loss until five in a row bring no gain above rounding."""
+        if not self.losses:
+            self.record(layer, population_loss(layer, task).detach(), None, last=False)
+        lowest, idle = self.losses[-1].item(), 0
+        for k in range(1, steps + 1):
+            step()
+            loss = population_loss(layer, task).detach()
+            gain = lowest - loss.item()
+            idle, lowest = (0, loss.item()) if gain > 1e-15 * self.best.loss else (idle + 1, lowest)
+            last = idle == 5 or k == steps
+            self.record(layer, loss, None, last)
+            if last:
+                break
+
     def run(self) -> Run:
         self.bar.close()
         return Run(self.best, torch.stack(self.losses), torch.stack(self.excess), self.snapshots)
@@ -175,22 +202,11 @@ def _first_order(
 
 
 def _lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, history: _History) -> None:
-    """L-BFGS in coordinates where Σ is the identity: its condition number then costs nothing."""
-    values, vectors = torch.linalg.eigh(task.covariates.covariance)
-    there = values > 1e-13 * values[-1]
-    spread = torch.where(there, values, 1.0).sqrt()  # a direction without covariates keeps its scale
-    R, R_inverse = vectors * spread, (vectors / spread).T
-    target = task.target
-    white = Task(
-        Gaussian(there.double().diag()),
-        Linear(R.T @ target.prior_covariance @ R, R.T @ target.prior_mean),
-        task.n,
-        task.noise_variance,
-    )
-    inner = copy.deepcopy(layer)
-    _change_basis(inner, layer, R, R_inverse)
+    # torch's L-BFGS forgets a step whose curvature y·s is under 1e-10, which near the minimum is every one:
+    # the unit in which it is shown the loss has to be small.
+    unit = 1e-15 * history.best.loss
     optimizer = torch.optim.LBFGS(
-        inner.parameters(),
+        layer.parameters(),
         lr=rate,
         max_iter=1,
         max_eval=25,
@@ -200,36 +216,41 @@ def _lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, hist
         line_search_fn="strong_wolfe",
     )
 
-    # torch's L-BFGS forgets a step whose curvature y·s is under 1e-10, which near the minimum is every one:
-    # the unit in which it is shown the loss has to be small.
-    unit = 1e-15 * history.best.loss
-
     def closure():
         optimizer.zero_grad()
-        loss = population_loss(inner, white) / unit
+        loss = population_loss(layer, task) / unit
         loss.backward()
         return loss
 
-    loss, lowest, idle = population_loss(inner, white).detach(), math.inf, 0
-    history.record(layer, loss, None, last=False)
-    for step in range(1, steps + 1):
-        optimizer.step(closure)
-        loss = population_loss(inner, white).detach()
-        idle, lowest = (0, loss.item()) if loss.item() < lowest - unit else (idle + 1, lowest)
-        last = idle == 5 or step == steps
-        if last or history.every:
-            _change_basis(layer, inner, R_inverse, R)
-        history.record(layer, loss, None, last)
-        if last:
-            break
+    history.descend(layer, task, steps, lambda: optimizer.step(closure))
 
 
-def _change_basis(into: LinearSelfAttention, source: LinearSelfAttention, R: Tensor, R_inverse: Tensor) -> None:
-    """Write into `into` the weights of `source` for tokens whose covariates are given as x = R z."""
-    one = torch.ones(1, 1, dtype=torch.float64)
-    R, R_inverse = torch.block_diag(R, one), torch.block_diag(R_inverse, one)
-    with torch.no_grad():
-        into.key.copy_(source.key @ R)
-        into.query.copy_(source.query @ R)
-        into.value.copy_(R_inverse @ source.value @ R)
-        into.readout.copy_(source.readout @ R)
+def _alternate(layer: LinearSelfAttention, task: Task, steps: int, history: _History) -> None:
+    """Alternating least squares: given a the loss is quadratic in M, given M in a; both are solved exactly.
+
+    The normal equations are those of `population_loss`, for all heads at once; singular ones (heads that
+    could do each other's work) take the solution of least norm.
+    """
+    white, size, heads = WhiteMoments(task), layer.d + 1, layer.heads
+    tokens, R = white_tokens(task)
+
+    def solve(blocks: Tensor, right: Tensor) -> Tensor:
+        """Blocks (H, H, d+1, d+1), right-hand sides (H, d+1, k)."""
+        matrix = blocks.transpose(1, 2).reshape(heads * size, heads * size)
+        return torch.linalg.lstsq((matrix + matrix.T) / 2, right.flatten(0, 1)).solution.unflatten(
+            0, (heads, size)
+        )
+
+    @torch.no_grad()
+    def sweep():
+        a, M, h = white_weights(layer, task)
+        best = solve(white.gram_square(a[:, None, :, None] * a[:, None, :]), task.n * white.cross(a, h))
+        change = torch.linalg.pinv(tokens.T) @ (best - M) @ torch.linalg.pinv(R)
+        layer.query[..., : layer.d] += torch.linalg.pinv(layer.key.mT) @ change
+        a, M, h = white_weights(layer, task)
+        right = task.n * white.cross_transposed(M, h)[..., None]
+        best = solve(white.gram_square(M[:, None] @ M.mT), right)[..., 0]
+        change = (best - a) @ torch.linalg.pinv(tokens)
+        layer.value += layer.readout[:, None] * change[:, None, :] / layer.readout.square().sum()
+
+    history.descend(layer, task, steps, sweep)

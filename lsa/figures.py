@@ -1,0 +1,180 @@
+"""One look for every figure and table of the book: colours by actor, labels at the lines, numbers in columns.
+
+An actor is a dictionary of line properties: `ax.plot(x, y, **LAYER)`, or with another label
+`ax.plot(x, y, **LAYER | {"label": "after 10 steps"})`. Each has its own line style and marker besides its
+colour (from the colour-blind-safe palette of Okabe and Ito), so that nothing depends on colour alone.
+Theory is drawn in ink: black here, the page's text colour in a widget.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+
+from .checks import covariance, fail
+
+INK = "black"
+LAYER = {"color": "#0072B2", "linestyle": "-", "marker": "o", "label": "trained layer"}
+GD = {"color": "#D55E00", "linestyle": (0, (5, 1.6)), "marker": "s", "label": "one GD step"}
+BAYES = {"color": "#009E73", "linestyle": (0, (1, 1.2)), "marker": "^", "label": "ridge (Bayes)"}
+THEORY = {"color": INK, "linestyle": (0, (6, 1.6, 1, 1.6)), "marker": "x", "label": "theory"}
+
+# Negative orange, positive violet, zero transparent: zero has the colour of the page, dark or light. None of
+# these is an actor's colour. The ends stay translucent, so that numbers written over them can be read.
+_STOPS = [(0, "#E08A00", 0.85), (0.5, "#E08A00", 0), (0.5, "#7B5BD6", 0), (1, "#7B5BD6", 0.85)]
+DIVERGING = LinearSegmentedColormap.from_list("diverging", [(at, to_rgba(*colour)) for at, *colour in _STOPS])
+
+STYLE = {
+    "figure.figsize": (6.0, 3.4),  # text of 11 pt is then readable on a phone 390 px wide
+    "figure.dpi": 144,
+    "figure.constrained_layout.use": True,
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": INK,
+    "grid.alpha": 0.15,
+    "axes.prop_cycle": mpl.cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]),
+    "lines.linewidth": 2,
+    "lines.markersize": 5,
+    "legend.frameon": False,  # a frame would be a white box on a dark page
+    "image.interpolation": "none",  # one pixel a cell: crisp, and small in an SVG
+}
+
+
+def use_style() -> None:
+    """Give the book's look to every matplotlib figure made from now on."""
+    mpl.rcParams.update(STYLE)
+
+
+def label_lines(ax: Axes, gap: float = 1.25) -> None:
+    """Write each line's label beside its right end, in its colour, at least `gap` line heights apart.
+
+    It takes the place of a legend. Call it last, when the limits and scales of `ax` are settled.
+    """
+    lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    size = mpl.rcParams["xtick.labelsize"]
+    ends = []  # heights as fractions of the axes, which later changes of the layout leave alone
+    for line in lines:
+        points = line.get_xydata()
+        points = points[np.isfinite(points).all(1)]
+        last = points[points[:, 0].argmax()]
+        ends.append(ax.transAxes.inverted().transform(ax.transData.transform(last))[1])
+    heights = spread(np.clip(ends, 0, 1), gap * size / 72 * ax.figure.dpi / ax.bbox.height)
+    for line, height in zip(lines, heights, strict=True):
+        look = {"color": line.get_color(), "size": size, "weight": "bold", "va": "center"}
+        ax.annotate(line.get_label(), (1, height), (6, 0), "axes fraction", "offset points", **look)
+
+
+def spread(heights: Sequence[float], gap: float) -> np.ndarray:
+    """The heights nearest to those given, in the same order, that are at least `gap` apart."""
+    order = np.argsort(heights, kind="stable")
+    blocks: list[tuple[float, int]] = []  # (centre, size): labels that touch move together
+    for centre in np.asarray(heights, dtype=float)[order]:
+        size = 1
+        while blocks and centre - blocks[-1][0] < gap * (size + blocks[-1][1]) / 2:
+            other, others = blocks.pop()
+            centre, size = (centre * size + other * others) / (size + others), size + others
+        blocks.append((centre, size))
+    result = np.empty(len(order))
+    result[order] = [centre + gap * (k - (size - 1) / 2) for centre, size in blocks for k in range(size)]
+    return result
+
+
+def band(ax: Axes, x: Sequence[float], runs, quantiles=(0.1, 0.9), **line) -> Line2D:
+    """The median over runs (runs, len(x)) and a band between two quantiles; `line` is an actor: `**LAYER`."""
+    runs = np.asarray(runs, dtype=float)
+    if runs.ndim != 2 or runs.shape[1] != len(x):
+        fail("runs", runs.shape, f"an array of shape (any, {len(x)}); this is its shape")
+    low, middle, high = np.quantile(runs, [quantiles[0], 0.5, quantiles[1]], axis=0)
+    (drawn,) = ax.plot(x, middle, **line)
+    ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.2, linewidth=0)
+    return drawn
+
+
+def heatmap(ax: Axes, matrix, *, limit=None, numbers: str | None = ".2f", rows=(), columns=()) -> AxesImage:
+    """A matrix as cells coloured from -limit to limit, zero transparent, with its numbers written in.
+
+    `limit` is the largest entry unless given. `numbers` is a format, or None where cells are too small to
+    be read. `rows` and `columns` are names for the edges.
+    """
+    matrix = np.asarray(matrix, dtype=float)
+    if matrix.ndim != 2:
+        fail("matrix", matrix.shape, "a two-dimensional array; this is its shape")
+    limit = limit or np.abs(matrix).max() or 1.0
+    image = ax.imshow(matrix, cmap=DIVERGING, vmin=-limit, vmax=limit)
+    ax.grid(False)
+    ax.spines[:].set_visible(True)
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0)
+    for (i, j), value in np.ndenumerate(matrix if numbers else np.empty((0, 0))):
+        ax.text(j, i, _written(value, numbers), ha="center", va="center", size=9)
+    return image
+
+
+def ellipse(ax: Axes, matrix, centre: Sequence[float] = (0, 0), **line) -> Line2D:
+    """The ellipse vᵀ matrix⁻¹ v = 1 around `centre`: a covariance (2, 2), one standard deviation wide."""
+    values, vectors = np.linalg.eigh(covariance("matrix", matrix, 2).numpy())
+    angle = np.linspace(0, 2 * np.pi, 121)
+    x, y = vectors @ (np.sqrt(values.clip(0)) * np.stack([np.cos(angle), np.sin(angle)], -1)).T
+    ax.set_aspect("equal")
+    return ax.plot(centre[0] + x, centre[1] + y, **line | {"marker": ""})[0]
+
+
+class table:
+    """Rows of numbers under named columns, for instance theory | measured | difference, shown as a table.
+
+    The first column names the row. `columns` gives every heading the format of what is below it: `".6f"`,
+    or `""` for words, or `"<1e-12"`, which writes "< 1e-12" for anything of smaller size (what rounding
+    leaves differs between machines) and otherwise the number itself.
+    """
+
+    def __init__(self, rows: Iterable[Sequence], columns: Mapping[str, str]):
+        specs = list(columns.values())
+        self.lines = [list(columns)]
+        for row in rows:
+            if len(row) != len(specs):
+                fail("rows", row, f"{len(specs)} values in every row, one for each of {list(columns)}")
+            self.lines.append([_written(value, spec) for value, spec in zip(row, specs, strict=True)])
+        self.sides = ["left" if spec == "" else "right" for spec in specs]
+
+    def __repr__(self) -> str:
+        widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
+        pads = ["<>"[side == "right"] + str(w) for side, w in zip(self.sides, widths, strict=True)]
+        return "\n".join("  ".join(map(format, line, pads)).rstrip() for line in self.lines)
+
+    def _repr_html_(self) -> str:
+        def row(line: list[str], head: bool) -> str:
+            cells = []
+            for k, (text, side) in enumerate(zip(line, self.sides, strict=True)):
+                tag = "th" if head or k == 0 else "td"
+                scope = f' scope="{"col" if head else "row"}"' if tag == "th" else ""
+                cells.append(f'<{tag}{scope} style="text-align: {side}">{escape(text)}</{tag}>')
+            return f"<tr>{''.join(cells)}</tr>"
+
+        head, *body = self.lines
+        body = "".join(row(line, head=False) for line in body)
+        # A table wider than a phone scrolls by itself; tabindex lets the keyboard scroll it too.
+        return (
+            '<div class="lsa-table" tabindex="0" style="overflow-x: auto; white-space: nowrap">'
+            f"<table><thead>{row(head, head=True)}</thead><tbody>{body}</tbody></table></div>"
+        )
+
+
+def _written(value, spec: str) -> str:
+    if spec == "":
+        return str(value)
+    if spec.startswith("<"):
+        return f"< {spec[1:]}" if abs(float(value)) < float(spec[1:]) else f"{float(value):.1e}"
+    return format(float(value), f"z{spec}") if spec[-1] in "eEfFgG%" else format(value, spec)  # z: no "-0.00"
