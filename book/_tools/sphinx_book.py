@@ -1,0 +1,139 @@
+"""The book's own Sphinx extension: nothing is asked of another host, and no button fails on click."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst.roles import CustomRole, generic_custom_role
+from npm import npm_package
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util.fileutil import copy_asset
+from sphinx_proof.directive import DEFAULT_REALTYP_TO_COUNTERTYP, ElementDirective
+from sphinx_proof.nodes import NODE_TYPES, depart_enumerable_node, visit_enumerable_node
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
+
+# (package, version, npm's integrity, what the pages need of it)
+ASSETS = [
+    (
+        "mathjax", "3.2.2",
+        "sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/FEsPsjKPZGJvtRZM1vO+geW0OhGw==",
+        ["es5/tex-chtml.js", "es5/input/tex/extensions", "es5/output/chtml/fonts/woff-v2", "LICENSE"],
+    ),
+    (
+        "@jupyter-widgets/html-manager", "1.0.15",
+        "sha512-5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA==",
+        ["dist/embed.js", "dist/*.woff2", "dist/embed.js.LICENSE.txt"],
+    ),
+]
+
+
+def fetch_assets(app: Sphinx) -> None:
+    """Copy MathJax and the widgets' runtime to the pages, before one is written: it notes their checksums."""
+    if app.builder.format != "html":
+        return
+    for name, version, integrity, wanted in ASSETS:
+        try:
+            package = npm_package(name, version, integrity)
+        except RuntimeError as error:
+            raise SystemExit(f"\n{error}") from None  # Jupyter Book buries other exceptions under its own
+        place = Path(app.outdir) / "_static" / name.rpartition("/")[2]
+        for pattern in wanted:
+            for path in package.glob(pattern):
+                folder = place / path.relative_to(package)
+                copy_asset(str(path), str(folder if path.is_dir() else folder.parent))
+
+
+def point_to_assets(app: Sphinx, config: Config) -> None:
+    config.mathjax_path = "mathjax/es5/tex-chtml.js"
+    # widgets.js prepares the other, which is deferred: the text need not wait for two megabytes of script
+    config.nb_ipywidgets_js = {"widgets.js": {}, "html-manager/dist/embed.js": {"defer": "defer"}}
+
+
+def repository() -> tuple[str, str] | None:
+    """The address and branch of the public repository, by GitHub's variables or git; None if neither."""
+    name, branch = os.environ.get("GITHUB_REPOSITORY"), os.environ.get("GITHUB_REF_NAME")
+    if not name:
+        remote = _git("remote", "get-url", "origin")
+        match = re.fullmatch(r"(?:https://|ssh://)?(?:[^@/]+@)?github\.com[:/](.+?)(?:\.git)?/?", remote)
+        name, branch = match and match[1], _git("branch", "--show-current")
+    return (f"https://github.com/{name}", branch or "main") if name else None
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def add_launch_buttons(app: Sphinx, config: Config) -> None:
+    """A Binder button that launches this very repository, or a fork; none where nobody could launch it."""
+    options = config.html_theme_options
+    if found := repository():
+        url, branch = found
+        options |= {"repository_url": url, "repository_branch": branch, "use_repository_button": True}
+        options["launch_buttons"] = {**options.get("launch_buttons", {}), "binderhub_url": "https://mybinder.org"}
+
+
+def move_widget_state(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Put the frames of the widgets behind the text; in the head, myst-nb's place, they hold it up."""
+    scripts = context.get("script_files", [])
+    state = [script for script in scripts if getattr(script, "attributes", {}).get("type") == WIDGET_STATE]
+    for script in state:
+        scripts.remove(script)
+        context["body"] += f'<script type="{WIDGET_STATE}">{script.attributes["body"]}</script>\n'
+
+
+def mend_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Take out what screen readers are told wrongly: lists that are none, names other than the text."""
+    lists = r' role="list"(?= class="citation-list")| role="doc-biblioentry"'
+    wrong = rf'{lists}| aria-label="Toggle hidden content"'
+    if "body" in context:
+        context["body"] = re.sub(wrong, "", context["body"])
+
+
+def refresh_static_files(app: Sphinx, *_: Any) -> list[str]:
+    """One page is always written again: without any, Sphinx would not copy a style sheet that has changed."""
+    return [app.config.root_doc]
+
+
+class experiment_node(nodes.Admonition, nodes.Element):
+    pass
+
+
+class ExperimentDirective(ElementDirective):
+    """A numerical finding of ours: labelled and numbered like sphinx-proof's theorems and remarks."""
+
+    name = "experiment"
+
+
+def add_experiments(app: Sphinx) -> None:
+    DEFAULT_REALTYP_TO_COUNTERTYP["experiment"] = "experiment"
+    NODE_TYPES["experiment"] = experiment_node
+    app.add_directive_to_domain("prf", "experiment", ExperimentDirective)
+    visitors = (visit_enumerable_node, depart_enumerable_node)
+    app.add_enumerable_node(experiment_node, "experiment", None, html=visitors, latex=visitors)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_config_value("comments_config", {}, "")  # Jupyter Book sets it even where nobody reads it
+    app.setup_extension("sphinx_proof")
+    add_experiments(app)
+    for actor in ("layer", "gd", "bayes", "theory"):  # {gd}`text`: the colour that \gd{...} has in formulas
+        app.add_role(actor, CustomRole(actor, generic_custom_role, {"class": [f"lsa-{actor}"]}))
+    app.connect("config-inited", point_to_assets, priority=1)
+    app.connect("config-inited", add_launch_buttons, priority=1)
+    app.connect("builder-inited", fetch_assets)
+    app.connect("env-get-outdated", refresh_static_files)
+    app.connect("html-page-context", move_widget_state, priority=900)
+    app.connect("html-page-context", mend_roles)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,330 @@
+"""The stored chapters are what their sources say, run completely, and fit to be read by everyone.
+
+A check is a function from a notebook to its complaints, and is itself tested on a notebook with the fault.
+"""
+
+import ast
+import asyncio
+import copy
+import json
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import execute
+import nbformat
+import pytest
+import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+ROOT = Path(__file__).resolve().parents[1]
+BOOK = ROOT / "book"
+VIEW = "application/vnd.jupyter.widget-view+json"
+IMAGES = ("image/png", "image/svg+xml", "image/jpeg")
+LONGEST, MEDIAN = 25, 5  # lines of a code cell
+
+
+def code_cells(notebook) -> list:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def outputs(notebook, kind: str) -> Iterator:
+    """Pairs (number of the cell, output) of the given type, or of any type that has data for display."""
+    for number, cell in enumerate(notebook.cells):
+        for output in cell.get("outputs", []):
+            if output.output_type == kind or (kind == "data" and "data" in output):
+                yield number, output
+
+
+def unexecuted(notebook) -> Iterator[str]:
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"cells were run in the order {counts}"
+
+
+def unclean(notebook) -> Iterator[str]:
+    for number, output in outputs(notebook, "stream"):
+        if output.name == "stderr":
+            yield f"cell {number} wrote to stderr: {output.text[:80]!r}"
+    for number, output in outputs(notebook, "error"):
+        if "raises-exception" not in notebook.cells[number].metadata.get("tags", []):
+            yield f"cell {number} failed: {output.ename}"
+    for number, cell in enumerate(notebook.cells):
+        if skipped := {"nbval-skip", "nbval-ignore-output"} & set(cell.metadata.get("tags", [])):
+            yield f"cell {number} is kept from being compared: {skipped}"
+
+
+def wordless_figures(notebook) -> Iterator[str]:
+    for number, output in outputs(notebook, "data"):
+        words = notebook.cells[number].metadata.get("mystnb", {})
+        words = {**words.get("figure", {}), **words.get("image", {})}
+        if any(kind in output.data for kind in IMAGES):
+            missing = [key for key in ("caption", "name", "alt") if not words.get(key)]
+            yield from (f"the figure of cell {number} has no {key}" for key in missing)
+
+
+def dead_widgets(notebook) -> Iterator[str]:
+    """Widgets without a frame, or with frames not drawn: the published page has no kernel to draw them."""
+    state = notebook.metadata.get("widgets", {}).get(execute.WIDGETS, {}).get("state", {})
+
+    def frames_below(model: str) -> list[str]:
+        traits = state.get(model, {}).get("state", {})
+        value = traits.get("value")
+        own = [value] if isinstance(value, str) and "<svg" in value else []
+        children = [child.removeprefix("IPY_MODEL_") for child in traits.get("children", [])]
+        return sum(map(frames_below, children), own)
+
+    for number, output in outputs(notebook, "data"):
+        if VIEW not in output.data:
+            continue
+        frames = frames_below(output.data[VIEW]["model_id"])
+        if not frames:
+            yield f"the widget of cell {number} has no frame"
+        if undrawn := sum("drawing …" in frame for frame in frames):
+            yield f"the widget of cell {number} has {undrawn} frames that are not drawn"
+
+
+def long_cells(notebook) -> Iterator[str]:
+    lengths = [len(cell.source.splitlines()) for cell in code_cells(notebook)]
+    yield from (f"code cell {i + 1} has {lines} lines" for i, lines in enumerate(lengths) if lines > LONGEST)
+    if lengths and statistics.median(lengths) > MEDIAN:
+        yield f"the median code cell has {statistics.median(lengths)} lines"
+
+
+def private_names(notebook) -> Iterator[str]:
+    def private(name: str) -> bool:
+        return any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
+
+    for number, cell in enumerate(code_cells(notebook)):
+        for node in ast.walk(ast.parse(cell.source)):
+            names = [node.attr] if isinstance(node, ast.Attribute) else []
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+            yield from (f"code cell {number + 1} uses the private {name}" for name in names if private(name))
+
+
+def machine_traces(notebook) -> Iterator[str]:
+    """Paths and addresses, which are others on the reader's machine."""
+    traces = r"/(?:home|root|work|tmp|usr|opt|Users)/\w+|[A-Z]:\\\\\w+|site-packages|\bat 0x[0-9a-f]{6,}"
+    for number, cell in enumerate(notebook.cells):
+        shown = [output.get("data", output) for output in cell.get("outputs", [])]
+        shown = [{kind: text for kind, text in each.items() if kind not in IMAGES} for each in shown]
+        found = re.findall(traces, cell.source + json.dumps(shown))
+        yield from (f"cell {number} tells {match!r}" for match in found)
+
+
+def unstable_metadata(notebook) -> Iterator[str]:
+    if extra := notebook.metadata.keys() - {"kernelspec", "language_info", "widgets"}:
+        yield f"the notebook has metadata {sorted(extra)}"
+    if set(notebook.metadata.get("language_info", {})) != {"name", "pygments_lexer"}:
+        yield "language_info must have a name and a lexer, and no version"
+    for number, cell in enumerate(notebook.cells):
+        if "execution" in cell.metadata:
+            yield f"cell {number} has times"
+
+
+def unsound_headings(notebook) -> Iterator[str]:
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    text = re.sub(r"^(`{3,}).*?^\1", "", text, flags=re.M | re.S)
+    levels = [len(match) for match in re.findall(r"^(#+) ", text, flags=re.M)]
+    if levels[:1] != [1] or levels.count(1) != 1:
+        yield f"a chapter starts with its only heading of the first level, not with levels {levels}"
+    jumps = [(a, b) for a, b in pairwise(levels) if b > a + 1]
+    yield from (f"a heading of level {b} follows one of level {a}" for a, b in jumps)
+
+
+def unsolved_exercises(notebook) -> Iterator[str]:
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    exercises = re.findall(r"\{exercise(?:-start)?\}[^\n]*\n:label: *(\S+)", text)
+    solutions = re.findall(r"\{solution(?:-start)?\} *(\S+)", text)
+    yield from (f"exercise {label} has no solution" for label in sorted(set(exercises) - set(solutions)))
+
+
+CHECKS: list[Callable] = [
+    unexecuted, unclean, wordless_figures, dead_widgets, long_cells, private_names, machine_traces,
+    unstable_metadata, unsound_headings, unsolved_exercises,
+]
+
+
+def differences(notebook, source) -> Iterator[str]:
+    """Where the stored notebook is not what its source says."""
+    if len(notebook.cells) != len(source.cells):
+        yield f"{len(notebook.cells)} cells are stored, {len(source.cells)} are written"
+    for number, (stored, written) in enumerate(zip(notebook.cells, source.cells, strict=False)):
+        for key in ("cell_type", "id", "source", "metadata"):
+            if stored[key] != written[key]:
+                yield f"{key} of cell {number} differs"
+
+
+@pytest.fixture(params=execute.chapters())
+def chapter(request) -> str:
+    return request.param
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_chapter(chapter, check):
+    assert not list(check(nbformat.read(execute.target(chapter), as_version=4)))
+
+
+def test_twins_agree(chapter):
+    stored = nbformat.read(execute.target(chapter), as_version=4)
+    complaints = list(differences(stored, execute.read_source(execute.source(chapter))))
+    assert not complaints, "run `make notebooks`"
+
+
+def test_contents():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    listed = [toc["root"], *(entry["file"] for part in toc["parts"] for entry in part["chapters"])]
+    assert len(listed) == len(set(listed))
+    assert [name for name in listed if not (ROOT / name).exists()] == []
+    pages = {f"book/{name}.ipynb" for name in execute.chapters()}
+    pages |= {f"book/{path.name}" for path in BOOK.glob("*.md") if not path.name.endswith(".myst.md")}
+    assert pages == set(listed)
+    assert {path.stem for path in BOOK.glob("*.ipynb")} == set(execute.chapters()), "each has its source"
+
+
+# ---- the checks can fail ----
+
+FRAME = {"model_name": "HTMLModel", "state": {"value": "<svg></svg>"}}
+WORDS = {"mystnb": {"figure": {"caption": "c", "name": "n"}, "image": {"alt": "a"}}}
+
+
+def sound():
+    """A small chapter without a fault: text, a number, a figure, a widget, an exercise."""
+    view = {VIEW: {"model_id": f"{1:032x}"}, "text/plain": "explore(n)"}
+    state = {f"{1:032x}": {"state": {"children": [f"IPY_MODEL_{2:032x}"]}}, f"{2:032x}": FRAME}
+    cells = [
+        new_markdown_cell("# Title\n\n## Part\n\n:::{exercise}\n:label: ex-a\n:::\n:::{solution} ex-a\n:::"),
+        new_code_cell("import lsa\nprint(1)", execution_count=1, outputs=[new_output("stream", text="1\n")]),
+        new_code_cell("draw()", execution_count=2, metadata=WORDS,
+                      outputs=[new_output("display_data", {"image/png": "iVBO", "text/plain": "<Figure>"})]),
+        new_code_cell("lsa.explore(draw)", execution_count=3, outputs=[new_output("display_data", view)]),
+    ]
+    metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+        "widgets": {execute.WIDGETS: {"state": state}},
+    }
+    return nbformat.from_dict(copy.deepcopy(new_notebook(cells=cells, metadata=metadata)))
+
+
+def set_stderr(cell):
+    cell.outputs[0].name = "stderr"
+
+
+def set_error(cell):
+    cell.outputs = [new_output("error", ename="ValueError", evalue="", traceback=[])]
+
+
+FAULTS = [
+    (unexecuted, lambda nb: nb.cells[2].update(execution_count=None), "order"),
+    (unexecuted, lambda nb: nb.cells[2].update(execution_count=7), "order"),
+    (unclean, lambda nb: set_stderr(nb.cells[1]), "stderr"),
+    (unclean, lambda nb: set_error(nb.cells[1]), "ValueError"),
+    (unclean, lambda nb: nb.cells[1].metadata.update(tags=["nbval-ignore-output"]), "compared"),
+    (wordless_figures, lambda nb: nb.cells[2].metadata.mystnb.figure.pop("caption"), "caption"),
+    (wordless_figures, lambda nb: nb.cells[2].metadata.mystnb.image.update(alt=""), "alt"),
+    (wordless_figures, lambda nb: nb.cells[2].metadata.clear(), "name"),
+    (dead_widgets, lambda nb: nb.metadata.pop("widgets"), "no frame"),
+    (dead_widgets, lambda nb: nb.metadata.widgets[execute.WIDGETS].state.pop(f"{2:032x}"), "no frame"),
+    (dead_widgets, lambda nb: nb.metadata.widgets[execute.WIDGETS].state[f"{2:032x}"].state.update(
+        value="<svg>drawing …</svg>"), "not drawn"),
+    (long_cells, lambda nb: nb.cells[1].update(source="x = 1\n" * 26), "26 lines"),
+    (long_cells, lambda nb: [cell.update(source="x = 1\n" * 6) for cell in nb.cells[1:3]], "median"),
+    (private_names, lambda nb: nb.cells[1].update(source="from lsa.theory import _solve"), "_solve"),
+    (private_names, lambda nb: nb.cells[1].update(source="import lsa._core"), "_core"),
+    (private_names, lambda nb: nb.cells[1].update(source="lsa.theory._solve(2)"), "_solve"),
+    (machine_traces, lambda nb: nb.cells[1].outputs[0].update(text="/home/me/lsa"), "/home/me"),
+    (machine_traces, lambda nb: nb.cells[1].outputs[0].update(text="<A at 0x7f00deadbeef>"), "0x7f00"),
+    (unstable_metadata, lambda nb: nb.cells[1].metadata.update(execution={}), "times"),
+    (unstable_metadata, lambda nb: nb.metadata.language_info.update(version="3.11.7"), "version"),
+    (unstable_metadata, lambda nb: nb.metadata.update(jupytext={}), "jupytext"),
+    (unsound_headings, lambda nb: nb.cells[0].update(source="## Title"), "first level"),
+    (unsound_headings, lambda nb: nb.cells[0].update(source="# Title\n\n### Part"), "level 3"),
+    (unsolved_exercises, lambda nb: nb.cells[0].update(source=":::{exercise} A\n:label: ex-a\n:::"), "ex-a"),
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_check_passes_what_is_sound(check):
+    assert not list(check(sound()))
+
+
+@pytest.mark.parametrize(("check", "spoil", "word"), FAULTS)
+def test_check_finds_the_fault(check, spoil, word):
+    notebook = sound()
+    spoil(notebook)
+    assert word in " ".join(check(notebook))
+
+
+def test_every_check_has_a_fault():
+    assert {check for check, *_ in FAULTS} == set(CHECKS)
+
+
+def test_differences_are_found():
+    written = sound()
+    stored = copy.deepcopy(written)
+    assert not list(differences(stored, written))
+    stored.cells[1].source = "print(2)"
+    assert list(differences(stored, written)) == ["source of cell 1 differs"]
+    del stored.cells[3]
+    assert "3 cells are stored, 4 are written" in differences(stored, written)
+
+
+# ---- the tools ----
+
+SOURCE = """\
+# Title
+
+```{code-cell} ipython3
+import ipywidgets
+print("a")
+print(0.125)
+ipywidgets.VBox([ipywidgets.HTML("<svg></svg>"), ipywidgets.IntSlider()])
+```
+"""
+
+
+def test_the_same_source_gives_the_same_bytes(tmp_path):
+    path = tmp_path / "x.myst.md"
+    path.write_text(SOURCE)
+    first, second = (asyncio.run(execute.execute(path)) for _ in range(2))
+    assert first == second
+    notebook = nbformat.reads(first, as_version=4)
+    models = notebook.metadata.widgets[execute.WIDGETS].state
+    assert list(models) == [f"{i:032x}" for i in range(len(models))]
+    assert notebook.cells[1].outputs[-1].data[VIEW].model_id in models
+    assert set(re.findall(r"IPY_MODEL_(\w+)", first)) <= set(models)
+    assert not list(unstable_metadata(notebook))
+    assert not list(differences(notebook, execute.read_source(path)))
+
+
+def test_a_chapter_runs_again_when_something_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(execute, "ROOT", tmp_path)
+    monkeypatch.setattr(execute, "BOOK", tmp_path / "book")
+    monkeypatch.setattr(execute, "RECORD", tmp_path / "_build" / "notebooks.json")
+    monkeypatch.setattr(execute, "__file__", str(tmp_path / "execute.py"))
+    files = ["book/x.myst.md", "book/x.ipynb", "lsa/theory.py", "execute.py", "constraints.txt"]
+    for file in files:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("1")
+    assert execute.stale(["x"]) == ["x"]
+    for file in files:
+        execute.write_record("x")
+        assert execute.stale(["x"]) == []
+        (tmp_path / file).write_text("2")
+        assert execute.stale(["x"]) == ["x"], file
+
+
+def test_nbval_finds_one_wrong_digit(tmp_path):
+    stored = [new_output("stream", text=f"{text}\n") for text in ("0.123456", "0.123457")]
+    cells = [new_code_cell("print(0.123456)", execution_count=1, outputs=[output]) for output in stored]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "x.ipynb")
+    options = ["--nbval", "-q", "--color=no", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml"]
+    command = [sys.executable, "-m", "pytest", *options, tmp_path / "x.ipynb"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "1 failed, 1 passed" in done.stdout
