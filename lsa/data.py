@@ -105,23 +105,28 @@ class Task:
         batch, generator = checks.integer("batch", batch, 1), checks.generator(generator)
         w = self.target.draw_weights(batch, generator)
         if isinstance(self.covariates, Gaussian) and self.n > self.d:
-            x, noise = self._bartlett(batch, generator)
+            factor = self._bartlett(batch, generator)
         else:
             x = self.covariates.sample(batch, self.n, generator=generator).mT
-            noise = self._noise(batch, 1, self.n, generator=generator)
-        return torch.cat([x, w[:, None, :] @ x + noise], dim=1), w
+            factor = torch.cat([x, self._noise(batch, 1, self.n, generator=generator)], dim=1)
+        factor[:, -1] += (w[:, :, None] * factor[:, :-1]).sum(1)  # y = w·x + ε
+        return factor, w
 
-    def _bartlett(self, batch: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """Columns (batch, d, d+1) and (batch, 1, d+1) that stand in for n columns of x and of ε."""
+    def _bartlett(self, batch: int, generator: torch.Generator | None) -> Tensor:
+        """A factor (batch, d+1, d+1) of the Gram matrix of n tokens [x; ε]."""
         size = self.d + 1
-        lower = torch.randn(batch, size, size, generator=generator, dtype=torch.float64).tril_(-1)
+        row, column = torch.tril_indices(size, size, -1)
+        factor = torch.zeros(batch, size * size, dtype=torch.float64)
+        factor[:, row * size + column] = torch.randn(
+            batch, len(row), generator=generator, dtype=torch.float64
+        )
         freedom = (self.n - torch.arange(size, dtype=torch.float64)).expand(batch, size)
-        chi_square = 2 * torch._standard_gamma(freedom / 2, generator=generator)
-        lower.diagonal(dim1=1, dim2=2).copy_(chi_square.sqrt())
-        z, noise = lower[:, :-1], lower[:, -1:]
-        return (z if self.covariates._white else self.covariates._root @ z), math.sqrt(
-            self.noise_variance
-        ) * noise
+        factor[:, :: size + 1] = (2 * torch._standard_gamma(freedom / 2, generator=generator)).sqrt()
+        factor = factor.view(batch, size, size)
+        if not self.covariates._white:
+            factor[:, :-1] = self.covariates._root @ factor[:, :-1]
+        factor[:, -1] *= math.sqrt(self.noise_variance)
+        return factor
 
 
 def isotropic(d: int, n: int, noise_variance: float = 0.0) -> Task:

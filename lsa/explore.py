@@ -89,7 +89,9 @@ def explore(
 
     # One layout and one style for all, since each is an object of its own on the page.
     shared = {"layout": Layout(width="auto", margin="0"), "style": ipywidgets.HTML().style}
-    blank = re.sub(r"(<svg [^>]*>).*", r'\1<text x="9" y="20">drawing …</text></svg>', drawn[begin])
+    blank = re.sub(
+        r'aria-label="[^"]*"(.*?>).*', r'\1<text x="9" y="20">drawing …</text></svg>', drawn[begin]
+    )
     leaves = {at: ipywidgets.HTML(drawn.get(at, blank), **shared) for at in every}
     controls = [parameter.control() for parameter in parameters]
 

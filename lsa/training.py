@@ -27,7 +27,7 @@ from .theory import (
 )
 
 STEPS = {"lbfgs": 300, "als": 300, "adam": 2000, "gd": 2000}
-RATES = {"lbfgs": 1.0, "als": 1.0, "adam": 0.02, "gd": 0.02}
+RATES = {"lbfgs": 1.0, "als": 1.0, "adam": 0.01, "gd": 0.01}
 
 
 @dataclass

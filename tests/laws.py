@@ -1,0 +1,62 @@
+"""What several tests share: z-scores, random tasks and layers with given effective weights."""
+
+import math
+
+import torch
+from torch import Tensor
+
+import lsa
+
+TARGETS = [
+    lsa.ReLUNetwork(width=3),
+    lsa.ReLUNetwork(width=2, slope=0.3, weight_scale=0.7, output_scale=1.5),
+    lsa.ErfNetwork(width=2, radius=1.3),
+    lsa.TanhNetwork(width=2, radius=2.0),
+    lsa.Sign(),
+    lsa.Cubic(),
+    lsa.Hermite3(),
+    lsa.AbsoluteValue(),
+    lsa.Quadratic(),
+    lsa.Cosine(frequency=0.5),
+]
+
+
+def z_score(samples: Tensor, expected: float) -> float:
+    """How many standard errors the mean of independent samples is from what is expected."""
+    error = samples.std().item() / math.sqrt(len(samples))
+    return (samples.mean().item() - expected) / error
+
+
+def normal(*shape: int, seed: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def covariance(d: int, seed: int, rank: int | None = None) -> Tensor:
+    root = normal(d, rank or d, seed=seed)
+    return root @ root.T / d
+
+
+def conditioned(d: int, condition: float, seed: int) -> Tensor:
+    """A rotated covariance with eigenvalues from 1 to `condition`."""
+    rotation, _ = torch.linalg.qr(normal(d, d, seed=seed))
+    values = torch.logspace(0, math.log10(condition), d, dtype=torch.float64)
+    return rotation * values @ rotation.T
+
+
+def linear_task(d: int, n: int, seed: int, *, mean: bool = False, noise: float = 0.3) -> lsa.Task:
+    """A task with general Σ and Λ, and a prior mean if asked for."""
+    mu = normal(d, seed=seed + 2) if mean else None
+    prior = lsa.Linear(covariance(d, seed + 1), mu)
+    return lsa.Task(lsa.Gaussian(covariance(d, seed)), prior, n, noise)
+
+
+def layer_from(a: Tensor, M: Tensor, scale: float = 1.0) -> lsa.LinearSelfAttention:
+    """A layer with the effective weights scale·a (heads, d+1) and M (heads, d+1, d)."""
+    heads, size, d = M.shape
+    layer = lsa.LinearSelfAttention(d, heads, scale=0.0)
+    with torch.no_grad():
+        layer.key.copy_(torch.eye(size))
+        layer.query[..., :d] = M
+        layer.value[:, -1] = a
+        layer.readout.zero_()[-1] = scale
+    return layer

@@ -1,0 +1,126 @@
+"""Wrong arguments: the error comes at the call and names the argument, the value and what is expected."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import lsa
+
+nan, eye = float("nan"), torch.eye(3)
+task = lsa.isotropic(3, 5, 0.1)
+other = lsa.isotropic(4, 5, 0.1)
+network = lsa.nonlinear(lsa.Sign(), 3, 5)
+prompts = task.sample(4, generator=0)
+layer = lsa.LinearSelfAttention(3, generator=0)
+stack = lsa.LinearSelfAttention.stack([layer, layer])
+wrong_shape = SimpleNamespace(draw=lambda batch, d, generator: lambda x: x)
+
+# what is called, the error, the argument, the value, what is expected
+CALLS = [
+    (lambda: lsa.isotropic(0, 5), ValueError, "d", "0", "integer ≥ 1"),
+    (lambda: lsa.isotropic(2.5, 5), TypeError, "d", "2.5", "integer ≥ 1"),
+    (lambda: lsa.isotropic(3, 0), ValueError, "n", "0", "integer ≥ 1"),
+    (lambda: lsa.isotropic(3, True), TypeError, "n", "True", "integer ≥ 1"),
+    (lambda: lsa.isotropic(3, 5, -0.1), ValueError, "noise_variance", "-0.1", "number ≥ 0"),
+    (lambda: lsa.isotropic(3, 5, nan), ValueError, "noise_variance", "nan", "finite number"),
+    (lambda: lsa.isotropic(3, 5, "0.1"), TypeError, "noise_variance", "'0.1'", "number"),
+    (lambda: lsa.skewed(torch.zeros(3, 3), 5), ValueError, "covariance", "0.", "positive definite"),
+    (lambda: lsa.skewed([[1.0, 2.0], [0.0, 1.0]], 5), ValueError, "covariance", "2.0", "symmetric"),
+    (lambda: lsa.Gaussian(-eye), ValueError, "covariance", "-1", "positive semi-definite"),
+    (lambda: lsa.Gaussian(torch.ones(2, 3)), ValueError, "covariance", "(2, 3)", "square matrix"),
+    (lambda: lsa.Gaussian(nan * eye), ValueError, "covariance", "nan", "finite"),
+    (lambda: lsa.Gaussian("white"), TypeError, "covariance", "'white'", "square matrix"),
+    (lambda: lsa.Rademacher(-1), ValueError, "d", "-1", "integer ≥ 1"),
+    (lambda: lsa.Sphere(0), ValueError, "d", "0", "integer ≥ 1"),
+    (lambda: lsa.Uniform(3, half_width=0), ValueError, "half_width", "0", "number > 0"),
+    (lambda: lsa.Linear(eye, [1.0, 2.0]), ValueError, "prior_mean", "(2,)", "3 numbers"),
+    (lambda: lsa.Linear(eye, [1.0, 2.0, nan]), ValueError, "prior_mean", "nan", "finite"),
+    (lambda: lsa.Linear([[1.0, 3.0], [3.0, 1.0]]), ValueError, "prior_covariance", "3.0", "semi-definite"),
+    (lambda: lsa.ReLUNetwork(0), ValueError, "width", "0", "integer ≥ 1"),
+    (lambda: lsa.ReLUNetwork(2, slope=nan), ValueError, "slope", "nan", "finite number"),
+    (lambda: lsa.ErfNetwork(2, radius=-1), ValueError, "radius", "-1", "number > 0"),
+    (lambda: lsa.TanhNetwork(None), TypeError, "width", "None", "integer ≥ 1"),
+    (lambda: lsa.Cosine(0), ValueError, "frequency", "0", "number > 0"),
+    (lambda: lsa.Task(eye, lsa.Linear(eye), 5), TypeError, "covariates", "tensor", "law of covariates"),
+    (lambda: lsa.Task(lsa.Gaussian(eye), lsa.Sign, 5), TypeError, "target", "Sign", "method draw"),
+    (
+        lambda: lsa.Task(lsa.Gaussian(eye), lsa.Linear(torch.eye(2)), 5),
+        ValueError,
+        "prior_covariance",
+        "(2, 2)",
+        "(3, 3)",
+    ),
+    (lambda: lsa.nonlinear(torch.sin, 3, 5), TypeError, "target", "sin", "method draw"),
+    (lambda: lsa.nonlinear(wrong_shape, 3, 5).sample(2), ValueError, "target", "(2, 6, 3)", "shape (2, 6)"),
+    (lambda: task.sample(0), ValueError, "batch", "0", "integer ≥ 1"),
+    (lambda: task.sample(4, generator="seed"), TypeError, "generator", "'seed'", "torch.Generator"),
+    (lambda: task.sample_gram(-2), ValueError, "batch", "-2", "integer ≥ 1"),
+    (lambda: network.gram_factor(2), TypeError, "target", "Sign()", "lsa.Linear"),
+    (lambda: lsa.LinearSelfAttention(0), ValueError, "d", "0", "integer ≥ 1"),
+    (lambda: lsa.LinearSelfAttention(3, heads=0), ValueError, "heads", "0", "integer ≥ 1"),
+    (lambda: lsa.LinearSelfAttention(3, residual=1), TypeError, "residual", "1", "True or False"),
+    (lambda: lsa.LinearSelfAttention(3, scale=-1), ValueError, "scale", "-1", "number ≥ 0"),
+    (
+        lambda: lsa.LinearSelfAttention.from_preconditioner(torch.ones(2, 3)),
+        ValueError,
+        "P",
+        "(2, 3)",
+        "square",
+    ),
+    (lambda: lsa.LinearSelfAttention.stack([]), TypeError, "layers", "[]", "at least one"),
+    (
+        lambda: lsa.LinearSelfAttention.stack([layer, lsa.LinearSelfAttention(2)]),
+        ValueError,
+        "layers",
+        "(2, 1",
+        "one kind",
+    ),
+    (lambda: layer.unstack(), ValueError, "layer", "d=3", "stack"),
+    (lambda: layer(prompts.x), TypeError, "prompts", "tensor", "lsa.Prompts"),
+    (lambda: layer(other.sample(2)), ValueError, "prompts", "(2, 5, 4)", "dimension 3"),
+    (lambda: lsa.gradient_descent(prompts, eye[:2]), ValueError, "P", "(2, 3)", "3 × 3"),
+    (lambda: lsa.gradient_descent(prompts, nan), ValueError, "P", "nan", "finite"),
+    (lambda: lsa.gradient_descent(prompts, 0.1, steps=-1), ValueError, "steps", "-1", "integer ≥ 0"),
+    (lambda: lsa.gradient_descent(prompts, 0.1, start=[1.0]), ValueError, "start", "(1,)", "3 numbers"),
+    (lambda: lsa.ridge(prompts, network), TypeError, "task", "Sign()", "linear target"),
+    (lambda: lsa.ridge(prompts, other), ValueError, "prompts", "(4, 5, 3)", "dimension 4"),
+    (lambda: lsa.optimum("isotropic"), TypeError, "task", "'isotropic'", "lsa.Task"),
+    (lambda: lsa.estimate_moments(task, samples=3), ValueError, "samples", "3", "integer ≥ 128"),
+    (lambda: lsa.one_step_loss(nan, task), ValueError, "P", "nan", "finite"),
+    (lambda: lsa.population_loss(layer, network), TypeError, "task", "Sign()", "linear target"),
+    (lambda: lsa.population_loss(layer, other), ValueError, "layer", "3", "d = 4"),
+    (lambda: lsa.population_loss(task, layer), TypeError, "layer", "Task", "LinearSelfAttention"),
+    (
+        lambda: lsa.population_loss(layer, lsa.Task(lsa.Sphere(3), lsa.Linear(eye), 5)),
+        TypeError,
+        "task",
+        "Sphere",
+        "Gaussian",
+    ),
+    (lambda: lsa.fit(layer, network, loss="exact"), TypeError, "task", "Sign()", "linear target"),
+    (lambda: lsa.fit(layer, task, loss="mse"), ValueError, "loss", "'mse'", "'exact', 'samples'"),
+    (lambda: lsa.fit(layer, task, optimizer="sgd"), ValueError, "optimizer", "'sgd'", "'adam'"),
+    (lambda: lsa.fit(stack, task), ValueError, "optimizer", "'lbfgs'", "'adam' or 'gd'"),
+    (lambda: lsa.fit(layer, task, steps=0), ValueError, "steps", "0", "integer ≥ 1"),
+    (lambda: lsa.fit(layer, task, learning_rate=0), ValueError, "learning_rate", "0", "number > 0"),
+    (lambda: lsa.fit(layer, task, loss="samples", batch=0), ValueError, "batch", "0", "integer ≥ 1"),
+    (lambda: lsa.fit(layer, lsa.nonlinear(lsa.Sign(), 4, 5)), ValueError, "layer", "3", "d = 4"),
+    (lambda: lsa.compare(layer, eye[:2], task), ValueError, "P", "(2, 3)", "3 × 3"),
+    (lambda: lsa.compare(stack, 0.1, task), ValueError, "layer", "d=3", "not a stack"),
+    (lambda: lsa.compare(layer, 0.1, task, batch=1), ValueError, "batch", "1", "integer ≥ 2"),
+    (lambda: lsa.explore(None, n=[1, 2]), TypeError, "draw", "None", "function"),
+    (lambda: lsa.explore(lambda: None), (TypeError, ValueError), "values", "", "parameter"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "name", "value", "expected"), CALLS, ids=range(len(CALLS)))
+def test_bad_calls_say_what_is_wrong(call, error, name, value, expected):
+    with pytest.raises(error) as caught:
+        call()
+    message = str(caught.value)
+    assert re.match(rf"{name}\b", message), message
+    assert value in message
+    assert expected in message.partition("expected")[2] + message, message
+    assert "expected" in message
