@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install notebooks book serve test lock clean
+.PHONY: help install notebooks book serve test bench lock clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test: $(READY)  ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest
 	$(BIN)/python -m pytest --nbval book/
+
+bench: $(READY)  ## measure speed side by side; writes benchmarks/results.json
+	$(BIN)/python benchmarks/measure.py
 
 lock: $(READY)  ## write down the versions of everything installed
 	$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | sed '/@ file/d; s/+cpu$$//' > constraints.txt

@@ -141,8 +141,9 @@ def population_loss(layer: LinearSelfAttention, task: Task) -> Tensor:
     check_exact(layer, task)
     a, M, h = white_weights(layer, task)
     white = WhiteMoments(task)
-    pairs = M[..., :, None, :, :] @ M[..., None, :, :, :].mT  # M M′ᵀ (H, H, d+1, d+1)
-    quadratic = torch.einsum("...hi,...hkij,...kj->...", a, white.gram_square(pairs), a)
+    one, other = M[..., :, None, :, :], M[..., None, :, :, :]  # every pair of heads
+    second = white.gram_square(one, other, a[..., None, :, :, None])[..., 0]  # E[G M M′ᵀ G] a′, (H, H, d+1)
+    quadratic = (a[..., :, None, :] * second).sum((-1, -2, -3))
     return white.q + h.square().sum(-1) - 2 * task.n * (M * white.cross(a, h)).sum((-1, -2, -3)) + quadratic
 
 
@@ -173,21 +174,25 @@ class WhiteMoments:
         self.q = self.lam.sum() + task.noise_variance  # E Ψ_yy
         self.q2 = self.q**2 + 2 * self.lam.square().sum()  # E Ψ_yy²
 
-    def gram_square(self, A: Tensor) -> Tensor:
-        """E[G A G] = n² E[ΨAΨ] + n E[ΨAᵀΨ] + n E[tr(AΨ) Ψ], for A (…, d+1, d+1)."""
-        n, lam, q, q2 = self.n, self.lam, self.q, self.q2
-        X, b, c, e = A[..., :-1, :-1], A[..., :-1, -1], A[..., -1, :-1], A[..., -1, -1]
-        trace = X.diagonal(dim1=-2, dim2=-1).sum(-1)
-        spread = (X.diagonal(dim1=-2, dim2=-1) * lam).sum(-1)  # tr ΛX
-        diagonal = n * (n + 1) * e[..., None] * lam + n * (trace + e * q)[..., None]
-        xx = n**2 * X + n * X.mT + torch.diag_embed(diagonal)
+    def gram_square(self, left: Tensor, right: Tensor, V: Tensor) -> Tensor:
+        """E[G A G] V for A = left rightᵀ, with left and right (…, d+1, j) and V (…, d+1, k).
+
+        E[G A G] = n² E[ΨAΨ] + n E[ΨAᵀΨ] + n E[tr(AΨ) Ψ]. The factors are never multiplied out: for a vector V
+        the cost is O(d²).
+        """
+        n, lam, q, q2 = self.n, self.lam[:, None], self.q, self.q2
+        N, m, N_, m_ = left[..., :-1, :], left[..., -1:, :], right[..., :-1, :], right[..., -1:, :]
+        b, c, e = N @ m_.mT, N_ @ m.mT, m @ m_.mT  # A = [[N N_ᵀ, b], [cᵀ, e]]
+        scaled = lam * N_
+        trace, spread = (N * N_).sum((-1, -2))[..., None, None], (N * scaled).sum((-1, -2))[..., None, None]
         both = n * lam * (b + c)
         xy = n**2 * (lam * c + q * b) + n * (lam * b + q * c) + both
         yx = n**2 * (lam * b + q * c) + n * (lam * c + q * b) + both
         yy = n * (n + 1) * (spread + e * q2) + n * (trace * q + e * q2)
-        return torch.cat(
-            [torch.cat([xx, xy[..., None]], -1), torch.cat([yx, yy[..., None]], -1)[..., None, :]], -2
-        )
+        x, y = V[..., :-1, :], V[..., -1:, :]
+        straight = n**2 * (N @ (N_.mT @ x)) + n * (N_ @ (N.mT @ x))
+        diagonal = n * (n + 1) * e * lam + n * (trace + e * q)
+        return torch.cat([straight + diagonal * x + xy * y, yx.mT @ x + yy * y], -2)
 
     def cross(self, a: Tensor, h: Tensor) -> Tensor:
         """J(a) = E[G a (w − h)ᵀ] / n, (…, H, d+1, d)."""

@@ -233,6 +233,7 @@ def _alternate(layer: LinearSelfAttention, task: Task, steps: int, history: _His
     """
     white, size, heads = WhiteMoments(task), layer.d + 1, layer.heads
     tokens, R = white_tokens(task)
+    eye = torch.eye(size, dtype=torch.float64)
 
     def solve(blocks: Tensor, right: Tensor) -> Tensor:
         """Blocks (H, H, d+1, d+1), right-hand sides (H, d+1, k)."""
@@ -244,12 +245,12 @@ def _alternate(layer: LinearSelfAttention, task: Task, steps: int, history: _His
     @torch.no_grad()
     def sweep():
         a, M, h = white_weights(layer, task)
-        best = solve(white.gram_square(a[:, None, :, None] * a[:, None, :]), task.n * white.cross(a, h))
+        best = solve(white.gram_square(a[:, None, :, None], a[:, :, None], eye), task.n * white.cross(a, h))
         change = torch.linalg.pinv(tokens.T) @ (best - M) @ torch.linalg.pinv(R)
         layer.query[..., : layer.d] += torch.linalg.pinv(layer.key.mT) @ change
         a, M, h = white_weights(layer, task)
         right = task.n * white.cross_transposed(M, h)[..., None]
-        best = solve(white.gram_square(M[:, None] @ M.mT), right)[..., 0]
+        best = solve(white.gram_square(M[:, None], M, eye), right)[..., 0]
         change = (best - a) @ torch.linalg.pinv(tokens)
         layer.value += layer.readout[:, None] * change[:, None, :] / layer.readout.square().sum()
 

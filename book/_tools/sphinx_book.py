@@ -84,6 +84,13 @@ def add_launch_buttons(app: Sphinx, config: Config) -> None:
         options["launch_buttons"] = {**options.get("launch_buttons", {}), "binderhub_url": "https://mybinder.org"}
 
 
+def drop_icon_script(app: Sphinx, error: Exception | None) -> None:
+    """Empty the theme's half megabyte of icons as script: its web font draws the same icons."""
+    script = Path(app.outdir) / "_static" / "scripts" / "fontawesome.js"
+    if error is None and script.exists():
+        script.write_text("")
+
+
 def move_widget_state(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Put the frames of the widgets behind the text; in the head, myst-nb's place, they hold it up."""
     scripts = context.get("script_files", [])
@@ -136,4 +143,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("env-get-outdated", refresh_static_files)
     app.connect("html-page-context", move_widget_state, priority=900)
     app.connect("html-page-context", mend_roles)
+    app.connect("build-finished", drop_icon_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

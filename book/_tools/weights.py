@@ -11,9 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 PAGE_BUDGET = 600_000  # a page and the pictures that are its own
-SHARED_BUDGET = (
-    1_500_000  # scripts, styles and fonts, which a reader's browser fetches once for the whole book
-)
+SHARED_BUDGET = 1_500_000  # scripts, styles and fonts, fetched once for the whole book
 
 
 @cache
@@ -45,33 +43,30 @@ def local(page: Path, place: str) -> Path | None:
 
 
 def weigh(html: Path = HTML) -> tuple[dict[str, int], dict[str, int]]:
-    """The bytes of each page with the pictures that are its own, and of each file that pages share."""
+    """The bytes of each page with the pictures that are its own, and of each file that pages share.
+
+    Fonts are not counted, since a browser fetches only those it needs; tests/test_pages.py counts these.
+    """
+    html = html.resolve()
     own, shared = {}, {}
     for page in pages(html):
         named = assets(page)
-        common = {
-            path
-            for path in named
-            if (html / "_static").resolve() in path.parents or path.parent == html.resolve()
-        }
-        own[str(page.relative_to(html))] = gzipped(page) + sum(map(gzipped, named - common))
-        shared |= {str(path.relative_to(html.resolve())): gzipped(path) for path in common}
+        common = {path for path in named if html / "_static" in path.parents or path.parent == html}
+        own[page.relative_to(html).as_posix()] = gzipped(page) + sum(map(gzipped, named - common))
+        shared |= {path.relative_to(html).as_posix(): gzipped(path) for path in common}
     return own, shared
 
 
 def main() -> int:
     html = Path(sys.argv[1]) if len(sys.argv) > 1 else HTML
-    if not pages(html):
+    own, shared = weigh(html)
+    if not own:
         print(f"there are no pages in {html}; build them with `make book`", file=sys.stderr)
         return 1
-    own, shared = weigh(html)
+    heavy = [item for item in sorted(shared.items(), key=lambda item: -item[1]) if item[1] > 20_000]
     rows = [(name, size, PAGE_BUDGET) for name, size in own.items()]
-    rows += [
-        (name, size, None)
-        for name, size in sorted(shared.items(), key=lambda item: -item[1])
-        if size > 20_000
-    ]
-    rows += [("all that pages share", sum(shared.values()), SHARED_BUDGET)]
+    rows += [(name, size, None) for name, size in heavy]
+    rows += [("all scripts and styles", sum(shared.values()), SHARED_BUDGET)]
     width = max(len(name) for name, *_ in rows)
     for name, size, budget in rows:
         of = f"  of {budget / 1000:6.0f}" if budget else ""

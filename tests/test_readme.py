@@ -1,0 +1,30 @@
+"""The README stays true: its example runs, its commands and files exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_example_does_what_it_says(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len([line for line in example.splitlines() if line]) <= 11
+    exec(compile(example, "README.md", "exec"), {})
+    excess, difference, step = re.findall(r"[-\d.]+(?:e-?\d+)?(?=\n)", capsys.readouterr().out)
+    assert abs(float(excess)) < 1e-12
+    assert float(difference) < 1e-5
+    assert float(step) == pytest.approx(1 / (9 + 2 * 4 + 3 + 4 * 0.5))
+
+
+def test_every_make_target_exists():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"\bmake ([a-z]+)\b", README)):
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_every_linked_file_exists():
+    for link in re.findall(r"\]\((?!http)([^)]+)\)", README):
+        assert (ROOT / link).exists(), link
