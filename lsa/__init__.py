@@ -7,21 +7,18 @@ from .covariates import Gaussian, Rademacher, Sphere, Uniform
 from .data import Prompts, Task, isotropic, nonlinear, skewed
 from .explore import explore
 from .model import LinearSelfAttention
-from .targets import (
+from .population import population_loss
+from .ridge_functions import (
     AbsoluteValue,
-    Cosine,
     Cubic,
     ErfNetwork,
     Hermite3,
-    Linear,
-    Moments,
-    Quadratic,
     ReLUNetwork,
     Sign,
     TanhNetwork,
-    Target,
 )
-from .theory import Optimum, estimate_moments, moments, one_step_loss, optimum, population_loss
+from .targets import Cosine, Linear, Moments, Quadratic, Target
+from .theory import Optimum, estimate_moments, moments, one_step_loss, optimum
 from .training import Run, fit
 
 __version__ = "1.0.0"

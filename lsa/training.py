@@ -15,16 +15,10 @@ from . import checks
 from .baselines import gradient_descent
 from .covariates import Gaussian
 from .data import Task
+from .minimise import alternating_least_squares, lbfgs
 from .model import LinearSelfAttention
-from .theory import (
-    Optimum,
-    WhiteMoments,
-    check_exact,
-    optimum,
-    population_loss,
-    white_tokens,
-    white_weights,
-)
+from .population import check_exact, population_loss
+from .theory import Optimum, optimum
 
 STEPS = {"lbfgs": 300, "als": 300, "adam": 2000, "gd": 2000}
 RATES = {"lbfgs": 1.0, "als": 1.0, "adam": 0.01, "gd": 0.01}
@@ -61,8 +55,10 @@ def fit(
     """Train `layer` in place.
 
     loss: "exact" (linear targets, Gaussian covariates; the default there) or "samples".
-    optimizer: "lbfgs" (the default for the exact loss; one layer at a time; stops when it can do no better),
-        "adam" (the default for samples; the learning rate falls to zero along a cosine) or "gd" (plain).
+    optimizer: "lbfgs" (the default for the exact loss: L-BFGS, then "als" for the last digits), "als"
+        (alternating least squares: given a the loss is quadratic in M, given M in a), both for one layer at a
+        time and stopping by themselves; "adam" (the default for samples; the learning rate falls to zero
+        along a cosine) or "gd" (plain gradient descent on the weights).
     batch: fresh prompts a step, for samples. The runs of a stack share them and differ by their start alone.
     snapshots: keep a copy of the layer every so many steps, the start and the end included; 0 keeps none.
     """
@@ -83,16 +79,19 @@ def fit(
     )
     batch, every = checks.integer("batch", batch, 1), checks.integer("snapshots", snapshots, 0)
 
-    history = _History(optimum(task), task, rate, every, _bar(steps, progress))
-    if optimizer == "lbfgs":
-        _lbfgs(layer, task, steps, rate, history)
-        _alternate(layer, task, steps, history)
-    elif optimizer == "als":
-        _alternate(layer, task, steps, history)
+    history = _History(optimum(task), rate, every, _bar(steps, progress))
+    if optimizer in ("lbfgs", "als"):
+        unit = 1e-15 * history.best.loss
+        history.record(layer, population_loss(layer, task).detach())
+        if optimizer == "lbfgs":
+            for value in lbfgs(layer, task, steps, rate, unit):
+                history.record(layer, value)
+        for value in alternating_least_squares(layer, task, steps, unit):
+            history.record(layer, value)
     else:
         objective = _exact_objective(task) if loss == "exact" else _sampled_objective(task, batch, generator)
         _first_order(layer, objective, optimizer, steps, rate, history)
-    return history.run()
+    return history.run(layer)
 
 
 # An objective gives what is minimised, (runs,) or a scalar, and the loss and excess to be written down.
@@ -135,15 +134,16 @@ def _sampled_objective(task: Task, batch: int, generator: torch.Generator | int 
 class _History:
     """Collects losses and snapshots, moves the bar, and stops a run that diverges."""
 
-    def __init__(self, best: Optimum, task: Task, rate: float, every: int, bar: tqdm):
-        self.best, self.task, self.rate, self.every, self.bar = best, task, rate, every, bar
-        self.losses, self.excess, self.snapshots = [], [], []
-        self.ceiling = None
+    def __init__(self, best: Optimum, rate: float, every: int, bar: tqdm):
+        self.best, self.rate, self.every, self.bar = best, rate, every, bar
+        self.losses: list[Tensor] = []
+        self.excess: list[Tensor] = []
+        self.snapshots: list[tuple[int, LinearSelfAttention]] = []
 
-    def record(self, layer: LinearSelfAttention, loss: Tensor, excess: Tensor | None, last: bool) -> None:
+    def record(self, layer: LinearSelfAttention, loss: Tensor, excess: Tensor | None = None) -> None:
         step = len(self.losses)
-        self.ceiling = 1e6 * (loss + self.best.loss) if self.ceiling is None else self.ceiling
-        if not (loss <= self.ceiling).all():  # false for NaN too
+        start = self.losses[0] if step else loss
+        if not (loss <= 1e6 * (start + self.best.loss)).all():  # not so for NaN, too
             self.bar.close()
             raise FloatingPointError(
                 f"training diverged: the loss is {loss.max().item():.3g} at step {step} with "
@@ -151,29 +151,17 @@ class _History:
             )
         self.losses.append(loss)
         self.excess.append((loss - self.best.loss if excess is None else excess) / self.best.loss)
-        if self.every and (step % self.every == 0 or last):
+        if self.every and step % self.every == 0:
             self.snapshots.append((step, copy.deepcopy(layer)))
         if step:
             self.bar.update()
             self.bar.set_postfix(excess=f"{self.excess[-1].max().item():.1e}", refresh=False)
 
-    def descend(self, layer: LinearSelfAttention, task: Task, steps: int, step: Callable) -> None:
-        """Repeat `step` on the exact loss until five in a row bring no gain above rounding."""
-        if not self.losses:
-            self.record(layer, population_loss(layer, task).detach(), None, last=False)
-        lowest, idle = self.losses[-1].item(), 0
-        for k in range(1, steps + 1):
-            step()
-            loss = population_loss(layer, task).detach()
-            gain = lowest - loss.item()
-            idle, lowest = (0, loss.item()) if gain > 1e-15 * self.best.loss else (idle + 1, lowest)
-            last = idle == 5 or k == steps
-            self.record(layer, loss, None, last)
-            if last:
-                break
-
-    def run(self) -> Run:
+    def run(self, layer: LinearSelfAttention) -> Run:
         self.bar.close()
+        last = len(self.losses) - 1
+        if self.every and last % self.every:
+            self.snapshots.append((last, copy.deepcopy(layer)))
         return Run(self.best, torch.stack(self.losses), torch.stack(self.excess), self.snapshots)
 
 
@@ -193,65 +181,9 @@ def _first_order(
             optimizer.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
         optimizer.zero_grad()
         loss, shown, excess = objective(layer)
-        history.record(layer, shown, excess, last=False)
+        history.record(layer, shown, excess)
         loss.sum().backward()  # the runs of a stack do not meet: the gradient of the sum is each run's own
         optimizer.step()
     with torch.no_grad():
         _, shown, excess = objective(layer)
-    history.record(layer, shown, excess, last=True)
-
-
-def _lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, history: _History) -> None:
-    # torch's L-BFGS forgets a step whose curvature y·s is under 1e-10, which near the minimum is every one:
-    # the unit in which it is shown the loss has to be small.
-    unit = 1e-15 * history.best.loss
-    optimizer = torch.optim.LBFGS(
-        layer.parameters(),
-        lr=rate,
-        max_iter=1,
-        max_eval=25,
-        history_size=50,
-        tolerance_grad=0,
-        tolerance_change=0,
-        line_search_fn="strong_wolfe",
-    )
-
-    def closure():
-        optimizer.zero_grad()
-        loss = population_loss(layer, task) / unit
-        loss.backward()
-        return loss
-
-    history.descend(layer, task, steps, lambda: optimizer.step(closure))
-
-
-def _alternate(layer: LinearSelfAttention, task: Task, steps: int, history: _History) -> None:
-    """Alternating least squares: given a the loss is quadratic in M, given M in a; both are solved exactly.
-
-    The normal equations are those of `population_loss`, for all heads at once; singular ones (heads that
-    could do each other's work) take the solution of least norm.
-    """
-    white, size, heads = WhiteMoments(task), layer.d + 1, layer.heads
-    tokens, R = white_tokens(task)
-    eye = torch.eye(size, dtype=torch.float64)
-
-    def solve(blocks: Tensor, right: Tensor) -> Tensor:
-        """Blocks (H, H, d+1, d+1), right-hand sides (H, d+1, k)."""
-        matrix = blocks.transpose(1, 2).reshape(heads * size, heads * size)
-        return torch.linalg.lstsq((matrix + matrix.T) / 2, right.flatten(0, 1)).solution.unflatten(
-            0, (heads, size)
-        )
-
-    @torch.no_grad()
-    def sweep():
-        a, M, h = white_weights(layer, task)
-        best = solve(white.gram_square(a[:, None, :, None], a[:, :, None], eye), task.n * white.cross(a, h))
-        change = torch.linalg.pinv(tokens.T) @ (best - M) @ torch.linalg.pinv(R)
-        layer.query[..., : layer.d] += torch.linalg.pinv(layer.key.mT) @ change
-        a, M, h = white_weights(layer, task)
-        right = task.n * white.cross_transposed(M, h)[..., None]
-        best = solve(white.gram_square(M[:, None], M, eye), right)[..., 0]
-        change = (best - a) @ torch.linalg.pinv(tokens)
-        layer.value += layer.readout[:, None] * change[:, None, :] / layer.readout.square().sum()
-
-    history.descend(layer, task, steps, sweep)
+    history.record(layer, shown, excess)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from laws import TARGETS, conditioned, covariance, layer_from, linear_task, normal, z_score
 
 import lsa
-from lsa.targets import RidgeFunctions
+from lsa.ridge_functions import RidgeFunctions
 
 
 def quadrature_loss(layer, task):
