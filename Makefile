@@ -21,7 +21,8 @@ notebooks: $(READY)  ## run the chapters that have changed: book/x.myst.md -> bo
 	$(BIN)/python book/_tools/execute.py
 
 book: $(READY)  ## build the pages into _build/html
-	$(BIN)/jupyter-book build . -n -W --keep-going --quiet
+	@# a failed build forgets what it read, or the next would not warn of it again
+	$(BIN)/jupyter-book build . -n -W --keep-going --quiet || { rm -rf _build/.doctrees; exit 1; }
 	@echo "The book: file://$(CURDIR)/_build/html/index.html"
 	@echo "Over http: $(BIN)/python -m http.server --directory _build/html; while writing: make serve"
 

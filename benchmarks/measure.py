@@ -1,7 +1,8 @@
 """Speed, as ratios measured side by side in one run: `make bench`.
 
 Prints tables and writes benchmarks/results.json, which the chapter on speed shows. Every time is the median
-of repeats that take turns, so that a busy moment of the machine hits all that is compared.
+of repeats that take turns, so that a busy moment of the machine hits all that is compared; and of one thread,
+because two that wait for each other on a busy machine would measure the machine.
 """
 
 import argparse
@@ -199,15 +200,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"which to measure again: {', '.join(PARTS)} (all)")
     chosen = parser.parse_args().parts or list(PARTS)
+    if len(chosen) > 1:  # each in a process of its own, or the next would inherit its peak memory
+        for name in chosen:
+            subprocess.run([sys.executable, __file__, name], check=True)
+        return
     path = HERE / "results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
-    results["machine"] = machine()
-    for name in chosen:
-        results[name] = PARTS[name]()
-        show(PARTS[name].__doc__.partition("\n")[0], results[name])
+    torch.set_num_threads(1)
+    (name,) = chosen
+    results |= {"machine": machine(), name: PARTS[name]()}
+    show(PARTS[name].__doc__.partition("\n")[0], results[name])
     if {"steps", "stacked", "exact"} <= results.keys():
         results["ratios"] = ratios(results)
-        show("ratios", [{"what": key, "ratio": value} for key, value in results["ratios"].items()])
+        if name in ("steps", "stacked", "exact"):
+            show("ratios so far", [{"what": key, "ratio": value} for key, value in results["ratios"].items()])
     path.write_text(json.dumps(results, indent=1) + "\n")
 
 

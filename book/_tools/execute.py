@@ -83,8 +83,10 @@ async def execute(path: Path) -> str:
 def fingerprint(name: str) -> str:
     """A hash of everything that decides what a chapter's notebook should be, and of the notebook as it is."""
     package = sorted((ROOT / "lsa").rglob("*.py"))
+    text = source(name).read_text(encoding="utf-8")
+    data = [path for path in (ROOT / "benchmarks").glob("*.json") if path.name in text]
     digest = hashlib.sha256()
-    for part in [source(name), target(name), Path(__file__), ROOT / "constraints.txt", *package]:
+    for part in [source(name), target(name), Path(__file__), ROOT / "constraints.txt", *package, *data]:
         content = part.read_bytes() if part.exists() else b""
         digest.update(f"{part.relative_to(ROOT)} {len(content)}\n".encode() + content)
     return digest.hexdigest()
