@@ -62,6 +62,7 @@ def label_lines(ax: Axes, gap: float = 1.25) -> None:
 
     It takes the place of a legend. Call it last, when the limits and scales of `ax` are settled.
     """
+    ax.get_xlim(), ax.get_ylim()  # settles limits that were left to matplotlib
     lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
     size = mpl.rcParams["xtick.labelsize"]
     ends = []  # heights as fractions of the axes, which later changes of the layout leave alone
@@ -77,12 +78,16 @@ def label_lines(ax: Axes, gap: float = 1.25) -> None:
 
 
 def spread(heights: Sequence[float], gap: float) -> np.ndarray:
-    """The heights nearest to those given, in the same order, that are at least `gap` apart."""
+    """The heights nearest to those given, between 0 and 1 and in the same order, at least `gap` apart."""
     order = np.argsort(heights, kind="stable")
     blocks: list[tuple[float, int]] = []  # (centre, size): labels that touch move together
     for centre in np.asarray(heights, dtype=float)[order]:
         size = 1
-        while blocks and centre - blocks[-1][0] < gap * (size + blocks[-1][1]) / 2:
+        while True:
+            half = gap * (size - 1) / 2
+            centre = min(max(centre, half), max(1 - half, half))
+            if not blocks or centre - blocks[-1][0] >= gap * (size + blocks[-1][1]) / 2:
+                break
             other, others = blocks.pop()
             centre, size = (centre * size + other * others) / (size + others), size + others
         blocks.append((centre, size))

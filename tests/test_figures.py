@@ -46,10 +46,21 @@ def test_labels_stand_at_the_ends_of_lines_and_apart():
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [([0.0, 1.0], [0, 1]), ([0.5, 0.5], [0.45, 0.55]), ([1.0, 0.0, 0.02], [1, -0.04, 0.06]), ([], [])],
+    [([0.0, 1.0], [0, 1]), ([0.5, 0.5], [0.45, 0.55]), ([1.0, 0.0, 0.02], [1, 0, 0.1]), ([1.0, 1.0, 0.85], [0.9, 1, 0.8]), ([], [])],
 )
 def test_spread(given, expected):
     np.testing.assert_allclose(figures.spread(given, 0.1), expected)
+
+
+def test_labels_stand_at_lines_whose_limits_matplotlib_chose():
+    figure, ax = plt.subplots()
+    ax.loglog([1, 10], [1, 1000], label="rises")
+    ax.loglog([1, 10], [1, 1], label="flat")
+    figures.label_lines(ax)
+    figure.draw_without_rendering()
+    at = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    for name, value in {"rises": 1000, "flat": 1}.items():
+        assert (at[name].y0 + at[name].y1) / 2 == pytest.approx(ax.transData.transform((10, value))[1], abs=2)
 
 
 def test_band_is_the_median_between_quantiles():
