@@ -46,7 +46,13 @@ def test_labels_stand_at_the_ends_of_lines_and_apart():
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [([0.0, 1.0], [0, 1]), ([0.5, 0.5], [0.45, 0.55]), ([1.0, 0.0, 0.02], [1, 0, 0.1]), ([1.0, 1.0, 0.85], [0.9, 1, 0.8]), ([], [])],
+    [
+        ([0.0, 1.0], [0, 1]),
+        ([0.5, 0.5], [0.45, 0.55]),
+        ([1.0, 0.0, 0.02], [1, 0, 0.1]),
+        ([1.0, 1.0, 0.85], [0.9, 1, 0.8]),
+        ([], []),
+    ],
 )
 def test_spread(given, expected):
     np.testing.assert_allclose(figures.spread(given, 0.1), expected)
