@@ -1,0 +1,58 @@
+"""What is compared for speed does the same work, and the stored figures keep what was promised."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import lsa
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+sys.path.insert(0, str(FOLDER))
+import compared  # noqa: E402
+import measure  # noqa: E402
+
+RESULTS = json.loads((FOLDER / "results.json").read_text())
+
+
+@pytest.mark.parametrize("micro", [8, 2])
+def test_the_compared_steps_are_the_same_step(micro):
+    task, layers = lsa.isotropic(3, 5, 0.2), [lsa.LinearSelfAttention(3, generator=0) for _ in range(2)]
+    prompts = task.sample(8, generator=1)
+    parts = iter([lsa.Prompts(*(each[k : k + micro] for each in prompts)) for k in range(0, 8, micro)])
+    sampled = type("Given", (), {"sample": lambda self, batch: next(parts)})()
+    compared.materialised_step(layers[0], sampled, 8, micro)
+    compared.prompt_step(layers[1], type("Given", (), {"sample": lambda self, batch: prompts})(), 8)
+    for one, other in zip(layers[0].parameters(), layers[1].parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+        torch.testing.assert_close(one, other)
+
+
+def test_times_are_medians_of_repeats_that_take_turns():
+    order = []
+    found = measure.side_by_side({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, repeats=2)
+    assert order == ["a", "b"] * 3
+    assert all(seconds >= 0 for seconds in found.values())
+
+
+@pytest.mark.parametrize(
+    ("what", "least", "most"),
+    [
+        ("a step at n = 20,000 over one at n = 20", 0, 1.3),
+        ("all n × n scores over our step, n = 2000", 500, 1e9),
+        ("drawing the prompts over our step, n = 2000", 5, 1e9),
+        ("32 stacked runs over one, exact loss", 0, 6),
+        ("32 runs in a row over 32 stacked, samples", 2, 1e9),
+        ("exact loss and gradient over a matrix product, d = 500", 0, 15),
+    ],
+)
+def test_the_stored_ratios_keep_the_promises(what, least, most):
+    assert RESULTS["ratios"] == pytest.approx(measure.ratios(RESULTS))
+    assert least <= RESULTS["ratios"][what] <= most
+
+
+def test_the_stored_table_has_every_chapter():
+    chapters = {path.stem for path in (FOLDER.parent / "book").glob("*.ipynb")}
+    assert {row["chapter"] for row in RESULTS["chapters"]} == chapters | {"all"}
