@@ -1,7 +1,7 @@
 """One layer of linear self-attention, and the gradient-descent step it learns (arXiv 2307.03576)."""
 
 from . import figures
-from .baselines import gradient_descent, ridge
+from .baselines import gradient_descent, gradient_descent_weights, ridge, ridge_weights
 from .compare import Comparison, compare
 from .covariates import Gaussian, Rademacher, Sphere, Uniform
 from .data import Prompts, Task, isotropic, nonlinear, skewed
@@ -51,6 +51,7 @@ __all__ = [
     "figures",
     "fit",
     "gradient_descent",
+    "gradient_descent_weights",
     "isotropic",
     "moments",
     "nonlinear",
@@ -58,5 +59,6 @@ __all__ = [
     "optimum",
     "population_loss",
     "ridge",
+    "ridge_weights",
     "skewed",
 ]

@@ -6,6 +6,8 @@ from torch import Tensor
 from . import checks
 from .data import Prompts, Task
 
+__all__ = ["gradient_descent", "gradient_descent_weights", "ridge", "ridge_weights"]
+
 
 def as_preconditioner(P: Tensor | float, d: int) -> Tensor:
     """A matrix (d, d): P itself, or the number P times the identity."""

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from . import checks
 
+__all__ = ["Covariates", "Gaussian", "Rademacher", "Sphere", "Uniform"]
+
 
 def root(covariance: Tensor) -> Tensor:
     """The symmetric square root R (d, d) of a positive semi-definite matrix, singular ones included."""

@@ -14,6 +14,8 @@ from .covariates import Gaussian
 from .data import Task
 from .model import LinearSelfAttention
 
+__all__ = ["population_loss"]
+
 
 @lru_cache(maxsize=32)
 def _white(task: Task) -> tuple[Tensor, Tensor]:

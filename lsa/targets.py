@@ -20,6 +20,8 @@ from torch import Tensor
 from . import checks
 from .covariates import Covariates, Gaussian, root
 
+__all__ = ["Cosine", "Linear", "Moments", "Quadratic", "Target"]
+
 Function = Callable[[Tensor], Tensor]
 
 

@@ -189,7 +189,7 @@ def test_the_step_of_the_paper_is_a_ratio_of_expectations(n):
     task = lsa.isotropic(3, n, 0.4)
     prompts = task.sample(20_000, generator=0)
     correlation = (prompts.y[:, None] @ prompts.x)[:, 0]
-    bayes = lsa.baselines.ridge_weights(prompts, task)
+    bayes = lsa.ridge_weights(prompts, task)
     step = lsa.optimum(task).step
     assert abs(z_score((bayes * correlation).sum(-1) - step * correlation.square().sum(-1), 0.0)) < 4
 
