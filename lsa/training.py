@@ -158,6 +158,7 @@ class _History:
             self.bar.set_postfix(excess=f"{self.excess[-1].max().item():.1e}", refresh=False)
 
     def run(self, layer: LinearSelfAttention) -> Run:
+        self.bar.total = self.bar.n  # a notebook shows a bar that stops early, here a success, as a failure
         self.bar.close()
         last = len(self.losses) - 1
         if self.every and last % self.every:

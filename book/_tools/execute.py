@@ -20,6 +20,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -45,6 +46,17 @@ def target(name: str) -> Path:
     return BOOK / f"{name}.ipynb"
 
 
+def macros() -> str:
+    """The macros of _config.yml for JupyterLab, which does not read it; on the pages, a block nobody sees."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    found = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
+    lines = []
+    for name, meaning in found.items():
+        text, count = meaning if isinstance(meaning, list) else (meaning, 0)
+        lines.append(rf"\newcommand{{\{name}}}{f'[{count}]' if count else ''}{{{text}}}")
+    return f"<div hidden>${' '.join(lines)}$</div>\n\n"  # one line: a block of HTML, not of text
+
+
 def read_source(path: Path) -> nbformat.NotebookNode:
     """The cells of a chapter as written, without outputs, with ids that depend on nothing but their text."""
     notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst")
@@ -53,6 +65,8 @@ def read_source(path: Path) -> nbformat.NotebookNode:
         "language_info": {"name": "python", "pygments_lexer": "ipython3"},
     })
     notebook.nbformat, notebook.nbformat_minor = 4, 5
+    if notebook.cells and notebook.cells[0].cell_type == "markdown":
+        notebook.cells[0].source = macros() + notebook.cells[0].source
     seen: dict[str, int] = {}
     for cell in notebook.cells:
         # a hash rather than a number: a cell put in does not rename those after it
@@ -86,7 +100,8 @@ def fingerprint(name: str) -> str:
     text = source(name).read_text(encoding="utf-8")
     data = [path for path in (ROOT / "benchmarks").glob("*.json") if path.name in text]
     digest = hashlib.sha256()
-    for part in [source(name), target(name), Path(__file__), ROOT / "constraints.txt", *package, *data]:
+    settings = [ROOT / "constraints.txt", ROOT / "_config.yml"]
+    for part in [source(name), target(name), Path(__file__), *settings, *package, *data]:
         content = part.read_bytes() if part.exists() else b""
         digest.update(f"{part.relative_to(ROOT)} {len(content)}\n".encode() + content)
     return digest.hexdigest()
