@@ -144,9 +144,49 @@ def unsolved_exercises(notebook) -> Iterator[str]:
     yield from (f"exercise {label} has no solution" for label in sorted(set(exercises) - set(solutions)))
 
 
+def overtaken_widgets(notebook) -> Iterator[str]:
+    """A live notebook draws a frame when it is asked for: by then, what it reads must not have changed."""
+    trees = [ast.parse(cell.source) for cell in code_cells(notebook)]
+    functions = {f.name: f for tree in trees for f in tree.body if isinstance(f, ast.FunctionDef)}
+    for number, tree in enumerate(trees):
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "lsa.explore":
+                read = _global_reads(call.args[0].id, functions)
+                for later, other in enumerate(trees[number + 1 :], number + 2):
+                    for name in sorted(read & set(_bound_names(other))):
+                        yield f"code cell {later} changes {name}, which the widget of cell {number + 1} reads"
+
+
+def _global_reads(name: str, functions: dict[str, ast.FunctionDef]) -> set[str]:
+    """The names that a function, and the chapter's functions it calls, take from outside."""
+    read, todo = set(), [name]
+    while todo:
+        if (name := todo.pop()) not in read:
+            read.add(name)
+            if function := functions.get(name):
+                names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+                local = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+                local |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+                todo += {node.id for node in names} - local
+    return read
+
+
+def _bound_names(tree: ast.Module) -> Iterator[str]:
+    """The global names that a cell binds."""
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            todo += ast.iter_child_nodes(node)
+
+
 CHECKS: list[Callable] = [
     unexecuted, unclean, wordless_figures, dead_widgets, long_cells, private_names, machine_traces,
-    unstable_metadata, unsound_headings, unsolved_exercises,
+    unstable_metadata, unsound_headings, unsolved_exercises, overtaken_widgets,
 ]
 
 
@@ -245,6 +285,8 @@ FAULTS = [
     (unstable_metadata, lambda nb: nb.metadata.update(jupytext={}), "jupytext"),
     (unsound_headings, lambda nb: nb.cells[0].update(source="## Title"), "first level"),
     (unsound_headings, lambda nb: nb.cells[0].update(source="# Title\n\n### Part"), "level 3"),
+    (overtaken_widgets, lambda nb: (nb.cells[1].update(source="def draw(n):\n    return run"),
+                                    nb.cells.append(new_code_cell("run = 2"))), "changes run"),
     (unsolved_exercises, lambda nb: nb.cells[0].update(source=":::{exercise} A\n:label: ex-a\n:::"), "ex-a"),
 ]
 
