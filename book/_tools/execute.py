@@ -47,7 +47,7 @@ def target(name: str) -> Path:
 
 
 def macros() -> str:
-    """The macros of _config.yml for JupyterLab, which does not read it; on the pages, a block nobody sees."""
+    """The macros of _config.yml for JupyterLab, which does not read it; sphinx_book.py drops them again."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     found = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
     lines = []

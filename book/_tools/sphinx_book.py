@@ -100,6 +100,12 @@ def move_widget_state(app: Sphinx, page: str, template: str, context: dict[str, 
         context["body"] += f'<script type="{WIDGET_STATE}">{script.attributes["body"]}</script>\n'
 
 
+def drop_macros(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Take out what execute.py defines for JupyterLab: the pages have it from _config.yml."""
+    if "body" in context:
+        context["body"] = re.sub(r"<div hidden>\$\\newcommand.*\$</div>\n?", "", context["body"])
+
+
 def mend_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Take out what screen readers are told wrongly: lists that are none, names other than the text."""
     lists = r' role="list"(?= class="citation-list")| role="doc-biblioentry"'
@@ -142,6 +148,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", fetch_assets)
     app.connect("env-get-outdated", refresh_static_files)
     app.connect("html-page-context", move_widget_state, priority=900)
+    app.connect("html-page-context", drop_macros)
     app.connect("html-page-context", mend_roles)
     app.connect("build-finished", drop_icon_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
