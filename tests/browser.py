@@ -78,7 +78,10 @@ class Visit:
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         self.page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
-        self.page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
+        # a change of width reaches the page, its layout and its pictures one after the other
+        self.page.wait_for_function("width => innerWidth === width", arg=width)
+        for _ in range(3):
+            self.page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
         return self.page
 
     def __enter__(self) -> Visit:
