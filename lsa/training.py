@@ -89,7 +89,10 @@ def fit(
         for value in alternating_least_squares(layer, task, steps, unit):
             history.record(layer, value)
     else:
-        objective = _exact_objective(task) if loss == "exact" else _sampled_objective(task, batch, generator)
+        sampled = loss == "samples"
+        objective = (
+            _sampled_objective(task, history.best, batch, generator) if sampled else _exact_objective(task)
+        )
         _first_order(layer, objective, optimizer, steps, rate, history)
     return history.run(layer)
 
@@ -106,8 +109,10 @@ def _exact_objective(task: Task) -> Objective:
     return objective
 
 
-def _sampled_objective(task: Task, batch: int, generator: torch.Generator | int | None) -> Objective:
-    generator, best = checks.generator(generator), optimum(task)
+def _sampled_objective(
+    task: Task, best: Optimum, batch: int, generator: torch.Generator | int | None
+) -> Objective:
+    generator = checks.generator(generator)
     if not (task.linear and isinstance(task.covariates, Gaussian)):
 
         def objective(layer):
