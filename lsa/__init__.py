@@ -1,11 +1,12 @@
 """One layer of linear self-attention, and the gradient-descent step it learns (arXiv 2307.03576)."""
 
-from . import figures
 from .baselines import gradient_descent, gradient_descent_weights, ridge, ridge_weights
 from .compare import Comparison, compare
 from .covariates import Gaussian, Rademacher, Sphere, Uniform
 from .data import Prompts, Task, isotropic, nonlinear, skewed
-from .explore import explore
+from .history import Run
+from .ladder import Ladder, ladder, polynomial_loss
+from .landscape import Trap, traps
 from .model import LinearSelfAttention
 from .population import population_loss
 from .ridge_functions import (
@@ -17,9 +18,13 @@ from .ridge_functions import (
     Sign,
     TanhNetwork,
 )
+from .samples import fit_samples
+from .show import Playground, explore, figures, live
+from .softmax import SoftmaxAttention, SoftmaxLoss, score_floor, softmax_loss
 from .targets import Cosine, Linear, Moments, Quadratic, Target
 from .theory import Optimum, estimate_moments, moments, one_step_loss, optimum
-from .training import Run, fit
+from .training import fit
+from .transformer import LinearTransformer, step_polynomial
 
 __version__ = "1.0.0"
 __all__ = [
@@ -30,35 +35,49 @@ __all__ = [
     "ErfNetwork",
     "Gaussian",
     "Hermite3",
+    "Ladder",
     "Linear",
     "LinearSelfAttention",
+    "LinearTransformer",
     "Moments",
     "Optimum",
+    "Playground",
     "Prompts",
     "Quadratic",
     "Rademacher",
     "ReLUNetwork",
     "Run",
     "Sign",
+    "SoftmaxAttention",
+    "SoftmaxLoss",
     "Sphere",
     "TanhNetwork",
     "Target",
     "Task",
+    "Trap",
     "Uniform",
     "compare",
     "estimate_moments",
     "explore",
     "figures",
     "fit",
+    "fit_samples",
     "gradient_descent",
     "gradient_descent_weights",
     "isotropic",
+    "ladder",
+    "live",
     "moments",
     "nonlinear",
     "one_step_loss",
     "optimum",
+    "polynomial_loss",
     "population_loss",
     "ridge",
     "ridge_weights",
+    "score_floor",
     "skewed",
+    "softmax_loss",
+    "step_polynomial",
+    "traps",
 ]

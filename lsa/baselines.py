@@ -4,15 +4,18 @@ import torch
 from torch import Tensor
 
 from . import checks
-from .data import Prompts, Task
+from .data import Prompts, Task, matching
 
 __all__ = ["gradient_descent", "gradient_descent_weights", "ridge", "ridge_weights"]
 
 
 def as_preconditioner(P: Tensor | float, d: int) -> Tensor:
     """A matrix (d, d): P itself, or the number P times the identity."""
-    if isinstance(P, int | float) or (isinstance(P, Tensor) and P.ndim == 0):
-        return checks.number("P", P) * torch.eye(d, dtype=torch.float64)
+    if getattr(P, "ndim", 0) == 0 and not isinstance(P, list | tuple):
+        number = checks.number("P", P)
+        if isinstance(P, Tensor):  # a number would lose its gradient
+            number = P.double()
+        return number * torch.eye(d, dtype=torch.float64)
     return checks.square("P", P, d)
 
 
@@ -20,8 +23,7 @@ def gradient_descent_weights(
     prompts: Prompts, P: Tensor | float, steps: int = 1, start: Tensor | None = None
 ) -> Tensor:
     """w_steps (B, d) of w ← w + P Xᵀ(y − Xw): gradient descent on ½ Σ_i (w·x_i − y_i)² with step P."""
-    checks.instance("prompts", prompts, Prompts, "lsa.Prompts, as task.sample gives")
-    d = prompts.x.shape[-1]
+    d = matching(prompts).x.shape[-1]
     P, steps = as_preconditioner(P, d), checks.integer("steps", steps, 0)
     w = torch.zeros(d, dtype=torch.float64) if start is None else checks.vector("start", start, d)
     w = w.expand(len(prompts.x), d)
@@ -47,13 +49,11 @@ def ridge_weights(prompts: Prompts, task: Task) -> Tensor:
     Written in the prior's root so that Λ may be singular. Without noise it is the limit σ → 0: the
     solution of least norm in the prior's own metric, also for n < d.
     """
-    checks.instance("prompts", prompts, Prompts, "lsa.Prompts, as task.sample gives")
     if not checks.instance("task", task, Task, "a lsa.Task").linear:
         checks.fail(
             "task", task.target, "a linear target: no closed form of the Bayes predictor is known", TypeError
         )
-    if prompts.x.shape[-1] != task.d:
-        checks.fail("prompts", tuple(prompts.x.shape), f"covariates of dimension {task.d}; this is x's shape")
+    prompts = Prompts.of(*matching(prompts, task.d))  # every number finite
     root, mean = task.target._root, task.target.prior_mean
     A, residual = prompts.x @ root, (prompts.y - prompts.x @ mean)[..., None]
     if task.noise_variance > 0:

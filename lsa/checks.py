@@ -1,5 +1,7 @@
 """Arguments are checked where they enter; each error names the argument, its value and what is expected."""
 
+import operator
+
 import torch
 from torch import Tensor
 
@@ -8,12 +10,18 @@ def fail(name: str, value: object, expected: str, error: type[Exception] = Value
     raise error(f"{name} = {value!r}: expected {expected}")
 
 
-def integer(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        fail(name, value, f"an integer ≥ {least}", TypeError)
-    if value < least:
-        fail(name, value, f"an integer ≥ {least}")
-    return int(value)
+def integer(name: str, value: int, least: int, most: int = 10**12) -> int:
+    """An integer from `least` to `most`: beyond 10¹², n² is no longer exact in float64, let alone useful."""
+    expected = f"an integer ≥ {least}"
+    try:
+        result = operator.index(value)
+    except (TypeError, RuntimeError):
+        fail(name, value, expected, TypeError)
+    if isinstance(value, bool):
+        fail(name, value, expected, TypeError)
+    if not least <= result <= most:
+        fail(name, value, f"{expected} and ≤ {most:.0e}" if result > most else expected)
+    return result
 
 
 def number(name: str, value: float, *, least: float | None = None, above: float | None = None) -> float:
@@ -21,8 +29,8 @@ def number(name: str, value: float, *, least: float | None = None, above: float 
     bound = f" ≥ {least:g}" if least is not None else f" > {above:g}" if above is not None else ""
     expected = f"a finite number{bound}"
     try:
-        result = float(value)
-    except (TypeError, ValueError):
+        result = float(value.detach() if isinstance(value, Tensor) else value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         fail(name, value, expected, TypeError)
     if isinstance(value, bool | str):
         fail(name, value, expected, TypeError)
@@ -44,11 +52,15 @@ def instance(name: str, value: object, kind: type | tuple[type, ...], expected: 
     return value
 
 
-def _real_tensor(name: str, value: object, expected: str) -> Tensor:
+def real(name: str, value: object, expected: str) -> Tensor:
+    """A float64 tensor of finite numbers, a copy; from torch, numpy or lists of any real type."""
     try:
-        result = torch.as_tensor(value, dtype=torch.float64)
+        given = torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError):
         fail(name, value, expected, TypeError)
+    if given.is_complex() or given.dtype == torch.bool:
+        fail(name, given.dtype, f"{expected}; this is its type", TypeError)
+    result = given.to("cpu", torch.float64, copy=True)  # still a function of `value`, for gradients
     if not torch.isfinite(result).all():
         fail(name, value, f"{expected}, every entry finite")
     return result
@@ -57,7 +69,7 @@ def _real_tensor(name: str, value: object, expected: str) -> Tensor:
 def vector(name: str, value: object, d: int) -> Tensor:
     """A vector (d,) of finite numbers, in float64."""
     expected = f"a vector of {d} numbers"
-    result = _real_tensor(name, value, expected)
+    result = real(name, value, expected)
     if result.shape != (d,):
         fail(name, tuple(result.shape), f"{expected}; this is its shape")
     return result
@@ -66,7 +78,7 @@ def vector(name: str, value: object, d: int) -> Tensor:
 def square(name: str, value: object, d: int | None = None) -> Tensor:
     """A square matrix (d, d) of finite numbers, in float64; any d ≥ 1 when none is given."""
     expected = "a square matrix" if d is None else f"a {d} × {d} matrix"
-    result = _real_tensor(name, value, expected)
+    result = real(name, value, expected)
     shape = tuple(result.shape)
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1 or (d is not None and shape[0] != d):
         fail(name, shape, f"{expected}; this is its shape")
@@ -77,19 +89,32 @@ def covariance(name: str, value: object, d: int | None = None) -> Tensor:
     """A symmetric positive semi-definite matrix (d, d), in float64."""
     result = square(name, value, d)
     size = result.abs().max()
-    if (result - result.T).abs().max() > 1e-9 * size:
+    if size > 1e50 or 0 < size < 1e-50:
+        fail(name, value, "entries between 1e-50 and 1e50 in size, or all zero: other units would help")
+    # what rounding leaves of symmetry and of a zero eigenvalue in the type the matrix comes in
+    rounding = size * max(1e-9, 100 * torch.finfo(_kind(value)).eps)
+    if (result - result.T).abs().max() > rounding:
         fail(name, value, "a symmetric matrix")
     result = (result + result.T) / 2
     smallest = torch.linalg.eigvalsh(result)[0].item()
-    if smallest < -1e-9 * size:
+    if smallest < -rounding:
         fail(name, value, f"a positive semi-definite matrix, but its smallest eigenvalue is {smallest:.3g}")
     return result
+
+
+def _kind(value: object) -> torch.dtype:
+    kind = torch.as_tensor(value).dtype
+    return kind if kind.is_floating_point else torch.float64
 
 
 def generator(value: torch.Generator | int | None) -> torch.Generator | None:
     """A torch generator; an integer is a seed, None is torch's global generator."""
     if value is None or isinstance(value, torch.Generator):
         return value
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    try:
+        seed = operator.index(value)
+    except (TypeError, RuntimeError):
         fail("generator", value, "a torch.Generator, an integer seed or None", TypeError)
-    return torch.Generator().manual_seed(int(value))
+    if isinstance(value, bool) or not -(2**63) <= seed < 2**64:
+        fail("generator", value, "a torch.Generator, an integer seed of 64 bits or None", TypeError)
+    return torch.Generator().manual_seed(seed)

@@ -1,7 +1,9 @@
 """Laws of the covariates x in R^d: mean zero, symmetric, with their second and fourth moments in closed form.
 
-Each law is a square root of its covariance times a white vector z, x = Σ^½ z with E z zᵀ = I, and
-knows `fourth(A)` = E[(xᵀAx) x xᵀ], all that a linear target needs (S in :doc:`notation <notation>`).
+Each law is a square root of its covariance times a white vector z, x = Σ^½ z with E z zᵀ = I. Two numbers,
+`kurtosis` and `fourth_scale`, hold all its fourth moments, for symmetric A:
+
+    E[(zᵀAz) z zᵀ] = fourth_scale · (tr A · I + 2A + (kurtosis − 3) diag A).
 """
 
 import math
@@ -17,14 +19,16 @@ __all__ = ["Covariates", "Gaussian", "Rademacher", "Sphere", "Uniform"]
 def root(covariance: Tensor) -> Tensor:
     """The symmetric square root R (d, d) of a positive semi-definite matrix, singular ones included."""
     values, vectors = torch.linalg.eigh(covariance)
-    return vectors * values.clamp_min(0).sqrt() @ vectors.T
+    # what rounding leaves of a zero eigenvalue, 1e-16, would have the square root 1e-8
+    values = values.where(values > 1e-14 * values[-1], 0)
+    return vectors * values.sqrt() @ vectors.T
 
 
 class Covariates:
     """What the laws share: the dimension `d` and the covariance Σ (d, d)."""
 
-    #: E z⁴ of one white coordinate, for laws whose white coordinates are independent.
     kurtosis: float = 3.0
+    fourth_scale: float = 1.0
 
     def __init__(self, covariance: Tensor):
         self.covariance = covariance
@@ -39,11 +43,6 @@ class Covariates:
         """White vectors z (*shape, d)."""
         raise NotImplementedError
 
-    def _fourth(self, matrix: Tensor) -> Tensor:
-        """E[(zᵀAz) z zᵀ] (d, d) for symmetric A and independent white coordinates."""
-        eye = torch.eye(self.d, dtype=torch.float64)
-        return matrix.trace() * eye + 2 * matrix + (self.kurtosis - 3) * matrix.diag().diag()
-
     def sample(self, *shape: int, generator: torch.Generator | int | None = None) -> Tensor:
         """Independent covariates (*shape, d)."""
         z = self._draw(shape, checks.generator(generator))
@@ -51,9 +50,10 @@ class Covariates:
 
     def fourth(self, matrix: Tensor) -> Tensor:
         """E[(xᵀAx) x xᵀ] (d, d) for a symmetric A (d, d)."""
-        if self._white:
-            return self._fourth(matrix)
-        return self._root @ self._fourth(self._root @ matrix @ self._root) @ self._root
+        eye = torch.eye(self.d, dtype=torch.float64)
+        A = matrix if self._white else self._root @ matrix @ self._root
+        A = self.fourth_scale * (A.trace() * eye + 2 * A + (self.kurtosis - 3) * A.diag().diag())
+        return A if self._white else self._root @ A @ self._root
 
 
 class Gaussian(Covariates):
@@ -97,11 +97,9 @@ class Sphere(Covariates):
 
     def __init__(self, d: int):
         super().__init__(torch.eye(checks.integer("d", d, 1), dtype=torch.float64))
+        # A Gaussian is its radius times a point of the sphere, and E radius⁴ = d(d + 2).
+        self.fourth_scale = self.d / (self.d + 2)
 
     def _draw(self, shape, generator):
         z = torch.randn(*shape, self.d, generator=generator, dtype=torch.float64)
         return z * (math.sqrt(self.d) / z.norm(dim=-1, keepdim=True))
-
-    def _fourth(self, matrix):
-        # A Gaussian is its radius times a point of the sphere, and E radius⁴ = d(d + 2).
-        return super()._fourth(matrix) * self.d / (self.d + 2)

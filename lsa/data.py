@@ -14,7 +14,7 @@ from torch import Tensor
 
 from . import checks
 from .covariates import Covariates, Gaussian
-from .targets import Linear, Target
+from .targets import Linear, Target, values
 
 
 class Prompts(NamedTuple):
@@ -25,6 +25,22 @@ class Prompts(NamedTuple):
     x_query: Tensor  #: query covariates (B, d)
     y_query: Tensor  #: what is to be predicted (B,)
 
+    @classmethod
+    def of(cls, x, y, x_query, y_query=None) -> "Prompts":
+        """Prompts from torch, numpy or lists of any real type; a copy in float64, every number finite.
+
+        A single prompt may come without its batch dimension. What is to be predicted may be left out: it is
+        then NaN, and so is every loss, but not the predictions.
+        """
+        given = {"x": x, "y": y, "x_query": x_query}
+        parts = [checks.real(name, part, "an array of real numbers") for name, part in given.items()]
+        if parts[0].ndim == 2:
+            parts = [part[None] for part in parts]
+            y_query = None if y_query is None else torch.as_tensor(y_query).reshape(1)
+        empty = torch.full(parts[0].shape[:1], math.nan, dtype=torch.float64)
+        answers = empty if y_query is None else torch.as_tensor(y_query, dtype=torch.float64).clone()
+        return matching(cls(*parts, answers))
+
     @property
     def tokens(self) -> Tensor:
         """v_i = [x_i; y_i] (B, n, d+1)."""
@@ -34,6 +50,23 @@ class Prompts(NamedTuple):
     def gram(self) -> Tensor:
         """G = Σ_i v_i v_iᵀ (B, d+1, d+1): all that the layer sees of the examples."""
         return self.tokens.mT @ self.tokens
+
+
+def matching(prompts: Prompts, d: int | None = None) -> Prompts:
+    """The prompts, if their parts fit each other and dimension d: checked where data enters."""
+    hint = "; lsa.Prompts.of makes prompts of numbers from anywhere"
+    checks.instance("prompts", prompts, Prompts, f"lsa.Prompts, as task.sample gives{hint}")
+    for name, part in prompts._asdict().items():
+        kind = (part.dtype, part.device.type) if isinstance(part, Tensor) else type(part)
+        if kind != (torch.float64, "cpu"):
+            checks.fail(f"prompts.{name}", kind, f"a tensor of float64 on the CPU{hint}", TypeError)
+    shape, wanted = tuple(prompts.x.shape), "d" if d is None else d
+    if len(shape) != 3 or 0 in shape or (d is not None and shape[2] != d):
+        checks.fail("prompts.x", shape, f"the shape (B, n, {wanted}): covariates of dimension {wanted}{hint}")
+    for name, expected in (("y", shape[:2]), ("x_query", (shape[0], shape[2])), ("y_query", shape[:1])):
+        if tuple(found := getattr(prompts, name).shape) != expected:
+            checks.fail(f"prompts.{name}", tuple(found), f"the shape {expected}, as x has {shape}")
+    return prompts
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +108,7 @@ class Task:
         batch, generator = checks.integer("batch", batch, 1), checks.generator(generator)
         f = self.target.draw(batch, self.d, generator)
         x = self.covariates.sample(batch, self.n + 1, generator=generator)
-        values = f(x)
-        if values.shape != x.shape[:2]:
-            checks.fail(
-                "target", self.target, f"draw(…)(x) of shape {(*x.shape[:2],)}, not {(*values.shape,)}"
-            )
-        y = values + self._noise(batch, self.n + 1, generator=generator)
+        y = values(self.target, f, x) + self._noise(batch, self.n + 1, generator=generator)
         return Prompts(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
 
     def sample_gram(self, batch: int, generator: torch.Generator | int | None = None) -> Tensor:
@@ -138,9 +166,10 @@ def isotropic(d: int, n: int, noise_variance: float = 0.0) -> Task:
 def skewed(covariance: Tensor, n: int, noise_variance: float = 0.0) -> Task:
     """Theorem 2: x ~ N(0, Σ), w ~ N(0, Σ⁻¹)."""
     sigma = checks.covariance("covariance", covariance)
-    values = torch.linalg.eigvalsh(sigma)
-    if values[0] <= 1e-14 * values[-1]:
-        checks.fail("covariance", covariance, "a positive definite matrix, for the prior is its inverse")
+    spectrum = torch.linalg.eigvalsh(sigma)
+    if spectrum[0] <= 1e-12 * spectrum[-1]:
+        expected = "a positive definite matrix of condition number below 1e12, for the prior is its inverse"
+        checks.fail("covariance", covariance, expected)
     inverse = torch.linalg.inv(sigma)
     return Task(Gaussian(sigma), Linear((inverse + inverse.T) / 2), n, noise_variance)
 

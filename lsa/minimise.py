@@ -1,8 +1,9 @@
-"""Two ways down the exact loss, both to its last digits; each yields the loss after every step.
+"""Ways down the exact loss, to its last digits; each yields the loss after every step.
 
 They stop when five steps in a row bring no gain above `unit`, what rounding leaves of the loss.
 """
 
+import copy
 import math
 from collections.abc import Callable, Iterator
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from .data import Task
 from .model import LinearSelfAttention
-from .population import WhiteMoments, population_loss, white_tokens, white_weights
+from .population import population_loss, white_moments, white_tokens, white_weights
 
 
 def _until_idle(
@@ -46,31 +47,53 @@ def lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, unit:
 def alternating_least_squares(
     layer: LinearSelfAttention, task: Task, steps: int, unit: float
 ) -> Iterator[Tensor]:
-    """Given a the loss is quadratic in M, given M in a: each is solved for exactly, in turn.
+    """Given a the loss is quadratic in M, given M in a: each is moved to its minimum, in turn.
 
-    The normal equations are those of `population_loss`, for all heads at once; singular ones (heads that
-    could do each other's work) take the solution of least norm. Query and value move as little as they can.
+    The normal equations are those of `population_loss`, for all heads at once. They are singular where heads
+    could do each other's work: the pseudo-inverse gives the *change* of least norm, which is zero along the
+    directions that do not count, so that no sweep raises the loss. Query and value take the change as far as
+    key and read-out let them.
     """
-    white, size, heads = WhiteMoments(task), layer.d + 1, layer.heads
+    white, size, heads = white_moments(task), layer.d + 1, layer.heads
     tokens, R = white_tokens(task)
     eye = torch.eye(size, dtype=torch.float64)
 
-    def solve(blocks: Tensor, right: Tensor) -> Tensor:
-        """Blocks (H, H, d+1, d+1), right-hand sides (H, d+1, k)."""
+    def change(blocks: Tensor, right: Tensor, now: Tensor, reach: Tensor) -> Tensor:
+        """Weights `now` (H, d+1, k) are reach (H, d+1, d+1) θ: the Δθ that solves blocks · now = right."""
+        back = torch.linalg.pinv(reach)
+        range_ = torch.block_diag(*(reach @ back))  # the projection on what θ can reach
         matrix = blocks.transpose(1, 2).reshape(heads * size, heads * size)
-        solution = torch.linalg.lstsq((matrix + matrix.T) / 2, right.flatten(0, 1)).solution
-        return solution.unflatten(0, (heads, size))
+        matrix = range_ @ (matrix + matrix.T) @ range_ / 2
+        residual = range_ @ right.flatten(0, 1) - matrix @ now.flatten(0, 1)
+        step = torch.linalg.pinv(matrix, hermitian=True, rtol=1e-12) @ residual
+        return back @ step.unflatten(0, (heads, size))
 
     @torch.no_grad()
     def sweep():
         a, M, h = white_weights(layer, task)
-        best = solve(white.gram_square(a[:, None, :, None], a[:, :, None], eye), task.n * white.cross(a, h))
-        change = torch.linalg.pinv(tokens.T) @ (best - M) @ torch.linalg.pinv(R)
-        layer.query[..., : layer.d] += torch.linalg.pinv(layer.key.mT) @ change
+        blocks = white.gram_square(a[:, None, :, None], a[:, :, None], eye)
+        move = change(blocks, task.n * white.cross(a, h), M, tokens.T @ layer.key.mT)
+        layer.query[..., : layer.d] += move @ torch.linalg.pinv(R)
         a, M, h = white_weights(layer, task)
-        right = task.n * white.cross_transposed(M, h)[..., None]
-        best = solve(white.gram_square(M[:, None], M, eye), right)[..., 0]
-        change = (best - a) @ torch.linalg.pinv(tokens)
-        layer.value += layer.readout[:, None] * change[:, None, :] / layer.readout.square().sum()
+        blocks, right = white.gram_square(M[:, None], M, eye), task.n * white.cross_transposed(M, h)
+        move = change(blocks, right[..., None], a[..., None], tokens.T.expand(heads, size, size))
+        layer.value += torch.linalg.pinv(layer.readout[None]) * move.mT
 
     return _until_idle(sweep, layer, task, steps, unit)
+
+
+def step_aside(layer: LinearSelfAttention, task: Task, steps: int, unit: float) -> Iterator[Tensor]:
+    """Alternating least squares from a point one per cent aside, if that ends lower, as at a saddle."""
+
+    @torch.no_grad()
+    def aside(moved: LinearSelfAttention) -> LinearSelfAttention:
+        generator = torch.Generator().manual_seed(0)
+        for weight in moved.parameters():
+            noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
+            weight += 0.01 * weight.square().mean().sqrt() * noise
+        return moved
+
+    here, end = population_loss(layer, task).item(), math.inf
+    for loss in alternating_least_squares(aside(copy.deepcopy(layer)), task, steps, unit):
+        end = loss.item()
+    return alternating_least_squares(aside(layer), task, steps, unit) if end < (1 - 1e-9) * here else iter(())

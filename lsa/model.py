@@ -13,15 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from . import checks
-from .data import Prompts
+from .data import Prompts, matching
 
 
 class LinearSelfAttention(nn.Module):
     """key, query, value (heads, d+1, d+1) and readout (d+1,), float64.
 
     The entries start as N(0, scale²/(d+1)), those of the read-out as N(0, 1/(d+1)). The start is small
-    because larger ones are more often caught by local minima. `residual` keeps the query's own token in
-    the stream, which adds h_x·x_q for the first d entries h_x of the read-out.
+    because from larger ones L-BFGS and Adam stall longer at a saddle. `residual` keeps the query's own token
+    in the stream, which adds h_x·x_q for the first d entries h_x of the read-out.
     """
 
     def __init__(
@@ -65,11 +65,23 @@ class LinearSelfAttention(nn.Module):
         return layer
 
     @classmethod
+    def from_effective(cls, a: Tensor, M: Tensor) -> "LinearSelfAttention":
+        """Weights with the given a (heads, d+1) and M (heads, d+1, d): W_K = I, W_Q = [M, 0], h = e_{d+1}."""
+        heads, size, d = M.shape
+        layer = cls(d, heads, scale=0.0)
+        with torch.no_grad():
+            layer.key.copy_(torch.eye(size))
+            layer.query[..., :d] = M
+            layer.value[:, -1] = a
+            layer.readout.zero_()[-1] = 1
+        return layer
+
+    @classmethod
     def stack(cls, layers: Iterable["LinearSelfAttention"]) -> "LinearSelfAttention":
         """One layer whose weights hold those of all the given ones along a new first dimension."""
         layers = list(layers)
-        if not layers or not all(isinstance(layer, cls) for layer in layers):
-            checks.fail("layers", layers, "at least one LinearSelfAttention, and nothing else", TypeError)
+        if not layers or not all(isinstance(layer, cls) and layer.readout.ndim == 1 for layer in layers):
+            checks.fail("layers", layers, "at least one single LinearSelfAttention, nothing else", TypeError)
         kinds = {(layer.d, layer.heads, layer.residual) for layer in layers}
         if len(kinds) > 1:
             checks.fail("layers", sorted(kinds), "layers of one kind; these are their d, heads and residual")
@@ -103,6 +115,7 @@ class LinearSelfAttention(nn.Module):
 
     def weights_from_factor(self, factor: Tensor) -> Tensor:
         """u (B, d) with ŷ = u·x_q, from any factor T (B, d+1, k) of the Gram matrices G = T Tᵀ."""
+        self.check()
         a, M = self.effective()
         runs = a.shape[:-2]  # () for a single layer
         columns = a.reshape(-1, self.d + 1).T  # every head of every run: one product for them all
@@ -112,15 +125,16 @@ class LinearSelfAttention(nn.Module):
 
     def in_context_weights(self, prompts: Prompts) -> Tensor:
         """u = Σ_heads Mᵀ G a (+ h_x), (B, d): the linear model ŷ = u·x_q that the layer makes of a prompt."""
-        return self.weights_from_factor(_matching(prompts, self.d).tokens.mT)
+        return self.weights_from_factor(matching(prompts, self.d).tokens.mT)
 
     def forward(self, prompts: Prompts) -> Tensor:
         """Predictions ŷ (B,), in O(B·n·d) memory: no n × n matrix of attention scores is ever made."""
         return (self.in_context_weights(prompts) * prompts.x_query).sum(-1)
 
-
-def _matching(prompts: Prompts, d: int) -> Prompts:
-    checks.instance("prompts", prompts, Prompts, "lsa.Prompts, as task.sample gives")
-    if prompts.x.shape[-1] != d:
-        checks.fail("prompts", tuple(prompts.x.shape), f"covariates of dimension {d}; this is the shape of x")
-    return prompts
+    def check(self) -> None:
+        """Raise unless the weights are in float64 on the CPU: all of `lsa` is."""
+        kind = (self.readout.dtype, self.readout.device.type)
+        if kind != (torch.float64, "cpu"):
+            checks.fail(
+                "layer", kind, 'weights in float64 on the CPU; layer.to("cpu", torch.float64) brings them'
+            )

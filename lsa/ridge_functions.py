@@ -3,8 +3,10 @@
 For x ~ N(0, I) their moments are integrals over a line, most of them in closed form.
 """
 
+import functools
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,11 +15,31 @@ from .covariates import Covariates
 from .targets import Function, Moments, is_standard, isotropic_moments, normal
 
 
+@functools.cache
+def _normal_grid(points: int) -> tuple[Tensor, Tensor]:
+    """Points and weights of the trapezoid rule for E h(u), u ~ N(0, 1)."""
+    u = torch.linspace(-12, 12, points, dtype=torch.float64)
+    return u, torch.exp(-(u**2) / 2) * (u[1] - u[0]) / math.sqrt(2 * math.pi)
+
+
+@functools.cache
+def angle_rule(d: int) -> tuple[Tensor, Tensor]:
+    """Nodes and weights for the angle between two random directions in R^d, of density ∝ sin^(d−2)."""
+    if d == 1:
+        return torch.tensor([0.0, math.pi], dtype=torch.float64), torch.full((2,), 0.5, dtype=torch.float64)
+    nodes, weights = map(torch.from_numpy, np.polynomial.legendre.leggauss(100))
+    reach = min(math.pi / 2, 12 / math.sqrt(d))  # for large d almost all directions are almost orthogonal
+    angles = math.pi / 2 + reach * nodes
+    weights = weights * angles.sin() ** (d - 2)
+    return angles, weights / weights.sum()
+
+
 class RidgeFunctions:
     """f(x) = Σ_k a_k g(b_k·x): `width` units, |b_k| = radius, a_k ~ N(0, output_scale²/width).
 
-    A single function g(b·x) has no output weight. For x ~ N(0, I) its moments are integrals over a line,
-    with u ~ N(0, 1):  c = κ (E u g(ru))²,  s = κ [(d−1) E g(ru)² + E u² g(ru)²],  κ = output_scale².
+    A single function g(b·x) has no output weight. For x ~ N(0, I) the moments are integrals over a line, with
+    u ~ N(0, 1):  c = κ (E u g(ru))²,  s = κ [(d−1) E g(ru)² + E u² g(ru)²],  κ = output_scale². Those of
+    fourth order need two units as well, and the angle between their directions.
     """
 
     rotation_invariant = True
@@ -36,10 +58,23 @@ class RidgeFunctions:
 
     def line(self, d: int) -> tuple[float, float, float]:
         """E u g(ru), E g(ru)², E u² g(ru)²; here by the trapezoid rule, exact to rounding for smooth g."""
-        u = torch.linspace(-12, 12, 4001, dtype=torch.float64)
-        density = torch.exp(-(u**2) / 2) * (u[1] - u[0]) / math.sqrt(2 * math.pi)
+        u, density = _normal_grid(4001)
         g = self.activation(self.radius * u)
-        return tuple((density * h).sum().item() for h in (u * g, g**2, (u * g) ** 2))
+        return tuple((density @ h).item() for h in (u * g, g**2, (u * g) ** 2))
+
+    def units(self, d: int) -> tuple[float, float, float, float]:
+        """E g⁴, E g₁²g₂² and, with K_kl = E_x g_k g_l, E K_kk² and E K_12²: one unit and two.
+
+        Here by the trapezoid rule along two axes, a Gauss rule in the angle: exact to rounding for smooth g.
+        """
+        u, density = _normal_grid(241)
+        g = self.activation(self.radius * u)
+        angles, weights = angle_rule(d)
+        cosine, sine = angles.cos()[:, None, None], angles.sin()[:, None, None]
+        other = self.activation(self.radius * (cosine * u + sine * u[:, None]))  # (angles, v, u)
+        K, both = (density @ h @ (density * k) for h, k in ((other, g), (other**2, g**2)))
+        one, same = (density @ g**4).item(), (density @ g**2).item() ** 2
+        return one, (weights @ both).item(), same, (weights @ K**2).item()
 
     def _directions(self, shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         b = normal(*shape, generator=generator)
@@ -55,9 +90,17 @@ class RidgeFunctions:
     def moments(self, covariates: Covariates) -> Moments | None:
         if not is_standard(covariates):
             return None
-        kappa, d = self.output_scale**2, covariates.d
+        m, d = self.width or 1, covariates.d
+        kappa = self.output_scale**2
         first, power, second = self.line(d)
-        return isotropic_moments(kappa * first**2, kappa * ((d - 1) * power + second), kappa * power, d)
+        one, two, same, different = self.units(d)
+        if self.width is None:
+            fourth, square = one, same
+        else:  # a Gaussian quadratic form in the output weights, of mean tr and variance 2 tr of the square
+            fourth = 3 * (kappa / m) ** 2 * (m * one + m * (m - 1) * two)
+            square = (kappa / m) ** 2 * (3 * m * same + m * (m - 1) * (power**2 + 2 * different))
+        s = kappa * ((d - 1) * power + second)
+        return isotropic_moments(kappa * first**2, s, kappa * power, fourth, square, d)
 
 
 class ReLUNetwork(RidgeFunctions):
@@ -78,6 +121,16 @@ class ReLUNetwork(RidgeFunctions):
         # The activation is homogeneous, so that only E|b|² = weight_scale² d counts.
         r, both = self.weight_scale * math.sqrt(d), (1 + self.slope**2) / 2
         return r * (1 + self.slope) / 2, r**2 * both, 3 * r**2 * both
+
+    def units(self, d):
+        # g(u) = odd·u + even·|u|, and E|uv| = (2/π)(√(1−ρ²) + ρ arcsin ρ) for correlation ρ = cos angle.
+        angles, weights = angle_rule(d)
+        odd, even = ((1 + sign * self.slope) ** 2 / 4 for sign in (1, -1))
+        K = odd * angles.cos() + even * 2 / math.pi * (angles.sin() + (math.pi / 2 - angles) * angles.cos())
+        lengths = self.weight_scale**4 * d * (d + 2)  # E |b|⁴
+        same = lengths * (1 + self.slope**2) ** 2 / 4
+        one = 3 * lengths * (1 + self.slope**4) / 2
+        return one, same, same, (self.weight_scale**4 * d**2 * (weights @ K**2)).item()
 
 
 class ErfNetwork(RidgeFunctions):
@@ -106,9 +159,10 @@ class TanhNetwork(ErfNetwork):
 
 
 class _Single(RidgeFunctions):
-    """g(b·x) with b uniform on the unit sphere; g's three line moments are given as numbers."""
+    """g(b·x) with b uniform on the unit sphere; g's three line moments and E g⁴ are given as numbers."""
 
     values: tuple[float, float, float]
+    quartic: float
 
     def __init__(self):
         super().__init__()
@@ -116,11 +170,15 @@ class _Single(RidgeFunctions):
     def line(self, d):
         return self.values
 
+    def units(self, d):
+        return self.quartic, math.nan, self.values[1] ** 2, math.nan  # there is but one unit
+
 
 class Sign(_Single):
     """sign(b·x), |b| = 1."""
 
     values = math.sqrt(2 / math.pi), 1.0, 1.0
+    quartic = 1.0
 
     def activation(self, u):
         return torch.sign(u)
@@ -130,6 +188,7 @@ class Cubic(_Single):
     """(b·x)³, |b| = 1."""
 
     values = 3.0, 15.0, 105.0
+    quartic = 10395.0
 
     def activation(self, u):
         return u**3
@@ -139,6 +198,7 @@ class Hermite3(_Single):
     """(b·x)³ − 3 b·x, |b| = 1: a cubic with its linear part removed, so that c = 0."""
 
     values = 0.0, 6.0, 42.0
+    quartic = 3348.0
 
     def activation(self, u):
         return u**3 - 3 * u
@@ -148,6 +208,7 @@ class AbsoluteValue(_Single):
     """|b·x|, |b| = 1: even, so that c = 0."""
 
     values = 0.0, 1.0, 3.0
+    quartic = 3.0
 
     def activation(self, u):
         return u.abs()

@@ -1,4 +1,4 @@
-"""Laws of the target function f, fresh in every prompt, and the three moments that decide the best step.
+"""Laws of the target function f, fresh in every prompt, and the five moments that decide everything.
 
 The reader's own target is any object with
 
@@ -6,8 +6,9 @@ The reader's own target is any object with
 
 one independent function for each of the `batch` prompts. Two things are optional:
 `moments(covariates) -> Moments | None` where they are known (None: estimate them by Monte Carlo), and
-`rotation_invariant = True` where f and f∘U have the same law for every rotation U: then the moments
-are averaged over rotations, and Theorem 3 applies.
+`rotation_invariant = True` where f and f∘U have the same law for every orthogonal U: then the moments
+are averaged over them, and Theorem 3 applies. `fourth` and `square` say that the law is symmetric: give
+them where f(−·) ~ f or f ~ −f, for the exact loss of a layer relies on it.
 """
 
 import math
@@ -26,11 +27,16 @@ Function = Callable[[Tensor], Tensor]
 
 
 class Moments(NamedTuple):
-    """All that `lsa.optimum` needs to know about a target; m_f = E_x[f(x) x] is the linear part of f."""
+    """All that a layer's loss knows about a target; m_f = E_x[f(x) x] is the linear part of f.
+
+    `lsa.optimum` needs the first three, `lsa.population_loss` all five.
+    """
 
     C: Tensor  #: E m_f m_fᵀ (d, d)
     S: Tensor  #: E f(x)² x xᵀ (d, d), the label noise not included
     power: float  #: E f(x)²
+    fourth: float = math.nan  #: E f(x)⁴
+    square: float = math.nan  #: E_f (E_x f(x)²)²
 
 
 class Target(Protocol):
@@ -43,10 +49,21 @@ def normal(*shape: int, generator: torch.Generator | None) -> Tensor:
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
-def isotropic_moments(c: float, s: float, power: float, d: int) -> Moments:
-    """Moments that are multiples of the identity, from c = E|m_f|² and s = E f²|x|²."""
+def values(target: Target, f: Function, x: Tensor) -> Tensor:
+    """f(x) (batch, m) for x (batch, m, d), if it is what a target has to return."""
+    found = f(x)
+    kind = (tuple(found.shape), found.dtype) if isinstance(found, Tensor) else type(found)
+    if kind != (tuple(x.shape[:2]), torch.float64):
+        checks.fail("target", target, f"draw(…)(x) a float64 tensor of shape {(*x.shape[:2],)}, not {kind}")
+    if not torch.isfinite(found).all():
+        checks.fail("target", target, "draw(…)(x) with every value finite")
+    return found
+
+
+def isotropic_moments(c: float, s: float, power: float, fourth: float, square: float, d: int) -> Moments:
+    """Moments whose matrices are multiples of the identity, from c = E|m_f|² and s = E f²|x|²."""
     eye = torch.eye(d, dtype=torch.float64)
-    return Moments(c / d * eye, s / d * eye, power)
+    return Moments(c / d * eye, s / d * eye, power, fourth, square)
 
 
 def is_standard(covariates: Covariates) -> bool:
@@ -66,6 +83,9 @@ class Linear:
         self.prior_mean = zero if prior_mean is None else checks.vector("prior_mean", prior_mean, self.d)
         self._root = root(self.prior_covariance)
 
+    def __repr__(self) -> str:
+        return f"Linear(d={self.d})"
+
     def draw_weights(self, batch: int, generator: torch.Generator | int | None = None) -> Tensor:
         """w (batch, d)."""
         z = normal(batch, self.d, generator=checks.generator(generator))
@@ -75,11 +95,21 @@ class Linear:
         w = self.draw_weights(batch, generator)
         return lambda x: (x @ w[:, :, None])[..., 0]
 
+    @property
+    def centred(self) -> "Linear":
+        """The same law with prior mean zero."""
+        return Linear(self.prior_covariance) if self.prior_mean.any() else self
+
     def moments(self, covariates: Covariates) -> Moments:
-        second = self.prior_covariance + torch.outer(self.prior_mean, self.prior_mean)  # E w wᵀ
+        mean = torch.outer(self.prior_mean, self.prior_mean)
+        second = self.prior_covariance + mean  # E w wᵀ
         sigma = covariates.covariance
-        power = (sigma * second).sum().item()
-        return Moments(sigma @ second @ sigma, covariates.fourth(second), power)
+        S, power = covariates.fourth(second), (sigma * second).sum().item()
+        # Given x, f is Gaussian: E f⁴ = 3 (E[f²|x])² − 2 (E[f|x])⁴. And wᵀΣw is a Gaussian quadratic form.
+        fourth = 3 * (second * S).sum() - 2 * (mean * covariates.fourth(mean)).sum()
+        spread = sigma @ self.prior_covariance @ sigma
+        square = power**2 + 2 * (spread * (second + mean)).sum()
+        return Moments(sigma @ second @ sigma, S, power, fourth.item(), square.item())
 
 
 class Quadratic:
@@ -97,8 +127,14 @@ class Quadratic:
         return lambda x: ((x @ q) * x).sum(-1) - trace
 
     def moments(self, covariates: Covariates) -> Moments | None:
-        d = covariates.d  # a polynomial of pure Hermite degree k has E f²|x|² = (d + 2k) E f²
-        return isotropic_moments(0.0, d + 4.0, 1.0, d) if is_standard(covariates) else None
+        if not is_standard(covariates):
+            return None
+        d, entries = covariates.d, covariates.d * (covariates.d + 1) / 2
+        # Given x, f is Gaussian of variance |xxᵀ − I|² / 2·entries; given f, E_x f² = 2 tr Q² ~ χ² / entries.
+        r2, r4, r6, r8 = (math.prod(d + 2 * j for j in range(k)) for k in (1, 2, 3, 4))  # E |x|^2k
+        fourth = 3 * (r8 - 4 * r6 + (4 + 2 * d) * r4 - 4 * d * r2 + d**2) / (2 * entries) ** 2
+        # a polynomial of pure Hermite degree k has E f²|x|² = (d + 2k) E f²
+        return isotropic_moments(0.0, d + 4.0, 1.0, fourth, 1 + 2 / entries, d)
 
 
 class Cosine:
@@ -121,4 +157,6 @@ class Cosine:
         if not is_standard(covariates):
             return None
         d, square = covariates.d, self.frequency**2
-        return isotropic_moments(d / 2 * square * (1 + 2 * square) ** (-d / 2 - 1), d / 2, 0.5, d)
+        c = d / 2 * square * (1 + 2 * square) ** (-d / 2 - 1)
+        # E_x f² = ½ + ½ exp(−2|b|²) cos 2φ
+        return isotropic_moments(c, d / 2, 0.5, 3 / 8, 1 / 4 + (1 + 8 * square) ** (-d / 2) / 8, d)

@@ -8,7 +8,6 @@ each parameter. In a live notebook a frame is drawn when it is first asked for.
 import gzip
 import itertools
 import math
-import os
 import re
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -20,12 +19,12 @@ import ipywidgets
 from ipywidgets import Box, Layout
 from matplotlib.figure import Figure
 
-from .checks import fail
+from ..checks import fail
+from .still import publishing, still, with_still
 from .svg import inline_svg, share_definitions
 
 MAX_FRAMES = 150
 MAX_BYTES = 150_000  # of all frames of one widget, gzipped
-PUBLISH = "LSA_PUBLISH"  # set to 1 where chapters are run for the page: every frame is drawn
 HINTS = {
     "slider": "drag a slider or use the arrow keys",
     "play": "press ▶ or drag the slider",
@@ -41,6 +40,9 @@ class Explorer(ipywidgets.VBox):
     def __repr__(self) -> str:
         # Notebooks store this text and nbval compares it: it must not depend on how many frames are drawn.
         return f"explore({', '.join(self.names)})"
+
+    def _repr_mimebundle_(self, **options) -> dict:
+        return with_still(super()._repr_mimebundle_(**options), self.still)
 
 
 def explore(
@@ -78,8 +80,10 @@ def explore(
 
     begin = tuple(parameter.start for parameter in parameters)
     every = list(itertools.product(*map(range, sizes)))
-    wanted = every if os.environ.get(PUBLISH) == "1" else [begin]
-    frames, shapes = [_frame(draw, alt, parameters, at) for at in wanted], ""
+    wanted = every if publishing() else [begin]
+    pictures: list[bytes] = []
+    frames = [_frame(draw, alt, parameters, at, pictures if at == begin else None) for at in wanted]
+    shapes = ""
     if wanted is every:
         frames, shapes = share_definitions(frames)
     drawn = dict(zip(wanted, frames, strict=True))
@@ -120,7 +124,7 @@ def explore(
     panel = [parameter.panel(control) for parameter, control in zip(parameters, controls, strict=True)]
     panel = Box([*panel, hint], layout=Layout(flex_flow="row wrap"))
     result = Explorer([panel, nest(())], layout=shared["layout"]).add_class("lsa-explore")
-    result.names = list(values)
+    result.names, result.still = list(values), pictures[0] if publishing() else None
     return result
 
 
@@ -172,8 +176,8 @@ def _parameter(name: str, values, label: str, start: dict) -> _Parameter:
     return _Parameter(name, label, kind, choices, shown.index(first))
 
 
-def _frame(draw: Callable, alt, parameters: list[_Parameter], at: tuple[int, ...]) -> str:
-    """One drawing as HTML: a picture that says what it shows, and the text below it."""
+def _frame(draw: Callable, alt, parameters: list[_Parameter], at: tuple[int, ...], stills=None) -> str:
+    """One drawing as HTML: a picture that says what it shows, and the text below it; its PNG in `stills`."""
     chosen = [(parameter, parameter.choices[i]) for parameter, i in zip(parameters, at, strict=True)]
     given = {parameter.name: choice.value for parameter, choice in chosen}
     result = draw(**given)
@@ -191,4 +195,6 @@ def _frame(draw: Callable, alt, parameters: list[_Parameter], at: tuple[int, ...
     below = f'<p class="lsa-caption" style="margin: 0">{escape(text)}</p>' if text else ""
     texts = [[choice.text for choice in parameter.choices] for parameter in parameters]
     widget = sha256(f"{draw.__name__} {texts}".encode()).hexdigest()[:5]
+    if stills is not None and publishing():
+        stills.append(still(figure))
     return inline_svg(figure, label, prefix=f"w{widget}-") + below

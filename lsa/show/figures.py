@@ -6,8 +6,7 @@ colour (from the colour-blind-safe palette of Okabe and Ito), so that nothing de
 Theory is drawn in ink: black here, the page's text colour in a widget.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -16,7 +15,13 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 
-from .checks import covariance, fail
+from ..checks import covariance, fail
+from .tables import check, table, written
+
+__all__ = [
+    "BAYES", "DIVERGING", "GD", "INK", "LAYER", "STYLE", "THEORY", "band", "check", "ellipse", "heatmap",
+    "label_lines", "spread", "table", "use_style",
+]
 
 INK = "black"
 LAYER = {"color": "#0072B2", "linestyle": "-", "marker": "o", "label": "trained layer"}
@@ -124,7 +129,7 @@ def heatmap(ax: Axes, matrix, *, limit=None, numbers: str | None = ".2f", rows=(
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)
     for (i, j), value in np.ndenumerate(matrix if numbers else np.empty((0, 0))):
-        ax.text(j, i, _written(value, numbers), ha="center", va="center", size=9)
+        ax.text(j, i, written(value, numbers), ha="center", va="center", size=9)
     return image
 
 
@@ -135,51 +140,3 @@ def ellipse(ax: Axes, matrix, centre: Sequence[float] = (0, 0), **line) -> Line2
     x, y = vectors @ (np.sqrt(values.clip(0)) * np.stack([np.cos(angle), np.sin(angle)], -1)).T
     ax.set_aspect("equal")
     return ax.plot(centre[0] + x, centre[1] + y, **line | {"marker": ""})[0]
-
-
-class table:
-    """Rows of numbers under named columns, for instance theory | measured | difference, shown as a table.
-
-    The first column names the row. `columns` gives every heading the format of what is below it: `".6f"`,
-    or `""` for words, or `"<1e-12"`, which writes "< 1e-12" for anything of smaller size (what rounding
-    leaves differs between machines) and otherwise the number itself.
-    """
-
-    def __init__(self, rows: Iterable[Sequence], columns: Mapping[str, str]):
-        specs = list(columns.values())
-        self.lines = [list(columns)]
-        for row in rows:
-            if len(row) != len(specs):
-                fail("rows", row, f"{len(specs)} values in every row, one for each of {list(columns)}")
-            self.lines.append([_written(value, spec) for value, spec in zip(row, specs, strict=True)])
-        self.sides = ["left" if spec == "" else "right" for spec in specs]
-
-    def __repr__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
-        pads = ["<>"[side == "right"] + str(w) for side, w in zip(self.sides, widths, strict=True)]
-        return "\n".join("  ".join(map(format, line, pads)).rstrip() for line in self.lines)
-
-    def _repr_html_(self) -> str:
-        def row(line: list[str], head: bool) -> str:
-            cells = []
-            for k, (text, side) in enumerate(zip(line, self.sides, strict=True)):
-                tag = "th" if head or k == 0 else "td"
-                scope = f' scope="{"col" if head else "row"}"' if tag == "th" else ""
-                cells.append(f'<{tag}{scope} style="text-align: {side}">{escape(text)}</{tag}>')
-            return f"<tr>{''.join(cells)}</tr>"
-
-        head, *body = self.lines
-        body = "".join(row(line, head=False) for line in body)
-        # A table wider than a phone scrolls by itself; tabindex lets the keyboard scroll it too.
-        return (
-            '<div class="lsa-table" tabindex="0" style="overflow-x: auto; white-space: nowrap">'
-            f"<table><thead>{row(head, head=True)}</thead><tbody>{body}</tbody></table></div>"
-        )
-
-
-def _written(value, spec: str) -> str:
-    if spec == "":
-        return str(value)
-    if spec.startswith("<"):
-        return f"< {spec[1:]}" if abs(float(value)) < float(spec[1:]) else f"{float(value):.1e}"
-    return format(float(value), f"z{spec}") if spec[-1] in "eEfFgG%" else format(value, spec)  # z: no "-0.00"

@@ -1,0 +1,107 @@
+"""What a training run leaves behind: its losses, snapshots, and where it came to rest."""
+
+import copy
+import math
+import os
+import sys
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from .data import Task
+from .landscape import ending
+from .model import LinearSelfAttention
+from .theory import Optimum, moments, optimum
+
+__all__ = ["Run"]
+
+
+@dataclass
+class Run:
+    """The history of a training run; a stack of layers adds a last dimension `runs` to both tensors.
+
+    One entry for the start and one for every step. A loss is the exact population loss where that is known,
+    else the mean over the step's fresh prompts; its excess is then the mean of the paired difference to the
+    best one-step predictor on the same prompts, which may be negative by chance.
+    """
+
+    optimum: Optimum
+    losses: Tensor  #: (steps+1,)
+    excess: Tensor  #: relative: (L − L*) / L*, (steps+1,)
+    ending: str | list[str]  #: where it came to rest, in words (`lsa.landscape.ending`); a list for a stack
+    snapshots: list[tuple[int, LinearSelfAttention]] = field(default_factory=list)  #: (step, copy)
+
+
+class History:
+    """Collects losses and snapshots, moves the bar, and takes diverging runs back to their lowest loss."""
+
+    def __init__(self, layer: LinearSelfAttention, task: Task, rate: float, every: int, bar: tqdm):
+        self.layer, self.task, self.rate, self.every, self.bar = layer, task, rate, every, bar
+        self.best = optimum(task)
+        # L* = 0 is possible: then the excess is measured in E y²
+        self.unit = self.best.loss if self.best.loss > 1e-14 * power(task) else power(task) or 1.0
+        self.losses: list[Tensor] = []
+        self.excess: list[Tensor] = []
+        self.snapshots: list[tuple[int, LinearSelfAttention]] = []
+        self.lowest = torch.full(layer.readout.shape[:-1], math.inf, dtype=torch.float64)
+        self.kept = [weight.detach().clone() for weight in layer.parameters()]
+        self.diverged: dict[int, int] = {}  # run: step
+
+    @torch.no_grad()
+    def restore(self, runs: Tensor | slice = slice(None)) -> None:
+        """Give the layer, or some runs of a stack, the weights of their lowest loss."""
+        for weight, kept in zip(self.layer.parameters(), self.kept, strict=True):
+            weight[runs] = kept[runs]
+
+    def record(self, loss: Tensor, excess: Tensor | None = None) -> None:
+        step = len(self.losses)
+        start = self.losses[0] if step else loss
+        fine = loss <= 1e6 * (start + self.unit)  # not so for NaN, too
+        if not fine.any():
+            self.restore()
+            self.bar.close()
+            raise FloatingPointError(
+                f"training diverged: the loss is {loss.max().item():.3g} at step {step} with "
+                f"learning_rate = {self.rate:g}; the weights of the lowest loss were kept; a smaller "
+                f"learning_rate is expected to help"
+            )
+        for run in (~fine).nonzero().flatten().tolist():
+            self.diverged.setdefault(run, step)
+        better = loss < self.lowest
+        self.lowest = loss.where(better, self.lowest)
+        for weight, kept in zip(self.layer.parameters(), self.kept, strict=True):
+            kept[better] = weight.detach()[better]
+        loss = loss.where(fine, self.lowest)
+        self.losses.append(loss)
+        self.excess.append((loss - self.best.loss if excess is None else excess) / self.unit)
+        if self.every and step % self.every == 0:
+            self.snapshots.append((step, copy.deepcopy(self.layer)))
+        if step:
+            self.bar.update()
+            self.bar.set_postfix(excess=f"{self.excess[-1].max().item():.1e}", refresh=False)
+
+    def run(self, end: str | None = None) -> Run:
+        self.bar.total = self.bar.n  # a notebook shows a bar that stops early, here a success, as a failure
+        self.bar.close()
+        last = len(self.losses) - 1
+        if self.every and last % self.every:
+            self.snapshots.append((last, copy.deepcopy(self.layer)))
+        excess = torch.stack(self.excess)
+        found = ending(self.layer, self.task, excess[-1]) if end is None else end
+        for run, step in self.diverged.items():
+            found[run] = f"diverged at step {step} with learning_rate = {self.rate:g}; its lowest loss kept"
+        return Run(self.best, torch.stack(self.losses), excess, found, self.snapshots)
+
+
+def power(task: Task) -> float:
+    """E y², where it is known; else 1."""
+    found = moments(task)
+    return found.power + task.noise_variance if found else 1.0
+
+
+def bar(steps: int, progress: bool) -> tqdm:
+    """A bar where somebody watches: in a terminal or a live notebook, not while a book is executed."""
+    watched = sys.stderr.isatty() or "JPY_SESSION_NAME" in os.environ or "COLAB_RELEASE_TAG" in os.environ
+    return tqdm(total=steps, desc="training", leave=False, disable=not (progress and watched))

@@ -1,0 +1,99 @@
+"""Live figures: computed in the browser, on the published page and in JupyterLab, with a kernel or without.
+
+`core.js` and its like hold the mathematics, `kit.js` the drawing, and every figure has a file of its own.
+"""
+
+import math
+
+from ...softmax import score_moments
+from .beyond import lengths, losses, traps
+from .playground import Playground
+from .widget import Live
+
+__all__ = [
+    "Live",
+    "Playground",
+    "ellipses",
+    "flip",
+    "flow",
+    "ladder",
+    "lengths",
+    "losses",
+    "projection",
+    "prompt",
+    "reynolds",
+    "target",
+    "temperature",
+    "traps",
+    "units",
+]
+
+
+def prompt(noise_variance: float = 0.1, d: int = 1) -> Live:
+    """A prompt to drag: the lines of the trained layer, of one gradient step and of ridge follow at once."""
+    alt = "A prompt to drag, and three lines: the trained layer's, one gradient step's, and ridge's."
+    return Live("prompt", alt=alt, d=d, noise_variance=noise_variance)
+
+
+def projection(d: int = 5, n: int = 10, noise_variance: float = 0.25) -> Live:
+    """Why one step is optimal: it is the foot of the perpendicular from the truth, and L − L* = distance²."""
+    alt = "A plane of what the layer can say, the truth above it, and its foot, one step; a layer to drag."
+    return Live("projection", alt=alt, d=d, n=n, noise_variance=noise_variance)
+
+
+def ellipses(condition: float = 8.0, degrees: int = 30, n: int = 10, noise_variance: float = 0.25) -> Live:
+    """Data and preconditioner as ellipses, and the step they make, for any covariance in the plane."""
+    alt = "Ellipses of the data and of the layer's preconditioner, and a plain and a preconditioned step."
+    return Live("ellipses", alt=alt, condition=condition, degrees=degrees, n=n, noise_variance=noise_variance)
+
+
+def units() -> Live:
+    """A form: a set-up in anyone's units, and the best step and the best loss of one layer in the same."""
+    return Live("units", alt="A form for inputs, sizes and noise, and the best step and loss in its units.")
+
+
+def flip() -> Live:
+    """Turn a prompt and flip it: the means of r G over its images, the two symmetries of the proof."""
+    return Live("flip", alt="A prompt that turns, and the means of r times the entries of G over its images.")
+
+
+def target(family: str = "relu", n: int = 12, noise_variance: float = 0.25, eta: float | None = None) -> Live:
+    """A nonlinear target in the plane to turn, and the line one step finds; its step is η* unless given."""
+    alt = "A function of the plane to turn, seen from above and from the side, and the lines that fit it."
+    hold = {"hold": True} if eta is None else {"hold": False, "eta": eta}
+    return Live("target", alt=alt, family=family, n=n, noise_variance=noise_variance, **hold)
+
+
+def ladder(n: int = 10, d: int = 5, noise_variance: float = 0.25, k: int = 3) -> Live:
+    """What the best k steps of gradient descent recover, next to ridge, and the ladder of their losses."""
+    alt = "The best k steps of gradient descent next to ridge, and their losses against k."
+    return Live("ladder", alt=alt, n=n, d=d, noise_variance=noise_variance, k=k)
+
+
+def temperature(
+    lengths: tuple[int, ...] = (2, 3, 5, 10, 20, 50, 100, 200), d: int = 2, noise_variance: float = 0.25
+) -> Live:
+    """The exact loss of softmax attention against its inverse temperature, for prompts of these lengths.
+
+    Python tabulates the moments of the scores; the browser integrates them over |x_q|, for any d, σ² and β.
+    """
+
+    def row(t: float, n: int) -> list[float]:
+        return [float(f"{m:.8g}") for pair in (False, True) for m in score_moments(t, n, pair=pair)]
+
+    rows = [[row(math.exp(k / 10), n) for k in range(-50, 31)] for n in lengths]
+    alt = "The loss of one softmax head and of a pair of heads against the inverse temperature."
+    table = {"lengths": list(lengths), "from": -50, "rows": rows}
+    return Live("temperature", alt=alt, table=table, d=d, noise_variance=noise_variance)
+
+
+def flow(d: int = 3, n: int = 40, noise_variance: float = 0.3, size: float = 0.1) -> Live:
+    """Gradient flow over the landscape of one head: starts in the colour of the place where they end."""
+    alt = "The loss of one head over the angle of its read-out, and starts that flow to it or to a trap."
+    return Live("flow", alt=alt, d=d, n=n, noise_variance=noise_variance, size=size)
+
+
+def reynolds(model: str = "linear", d: int = 3, group: str = "none") -> Live:
+    """A random tensor of weights, averaged over a group: a matrix that collapses to a few colours."""
+    alt = "A matrix of random weights; averaging it over a symmetry group leaves a few numbers only."
+    return Live("reynolds", alt=alt, model=model, d=d, group=group)

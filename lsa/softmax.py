@@ -1,0 +1,160 @@
+"""One layer of softmax attention, and its exact loss where the scores are β x_i·x_q.
+
+    ŷ = Σ_heads Σ_i π_i aᵀv_i,    π_i = exp(v_iᵀ M x_q) / Σ_j exp(v_jᵀ M x_q),    tokens v_i = [x_i; y_i]
+
+For one head a = (0, γ), M = [βI; 0] and for the pair ±γ, ±β the loss needs no sampling: given r = |x_q| the
+scores are βr g_i with independent g_i ~ N(0, 1), everything else integrates out, and with
+1/Z = ∫ exp(−uZ) du each moment over all n scores is an integral over u alone (`thm-softmax-exact`).
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from . import checks
+from .data import Prompts, Task, matching
+from .ladder import require_white
+
+__all__ = ["SoftmaxAttention", "SoftmaxLoss", "score_floor", "score_moments", "softmax_loss"]
+
+
+class SoftmaxAttention(nn.Module):
+    """Softmax attention, read out at the query: a (heads, d+1) and M (heads, d+1, d), float64.
+
+    a and M mean what they mean in `LinearSelfAttention.effective`; only the scores pass a softmax
+    (`eq-softmax-layer`). The entries start as N(0, scale²/(d+1)).
+    """
+
+    def __init__(
+        self,
+        d: int,
+        heads: int = 1,
+        *,
+        scale: float = 0.5,
+        generator: torch.Generator | int | None = None,
+    ):
+        super().__init__()
+        self.d, self.heads = checks.integer("d", d, 1), checks.integer("heads", heads, 1)
+        scale, generator = checks.number("scale", scale, least=0), checks.generator(generator)
+        start = torch.randn(self.heads, self.d + 1, self.d + 1, generator=generator, dtype=torch.float64)
+        start = start * (scale / math.sqrt(self.d + 1))
+        self.a, self.M = nn.Parameter(start[..., -1].clone()), nn.Parameter(start[..., :-1].clone())
+
+    def extra_repr(self) -> str:
+        return f"d={self.d}, heads={self.heads}"
+
+    def forward(self, prompts: Prompts) -> Tensor:
+        """Predictions ŷ (B,)."""
+        tokens = matching(prompts, self.d).tokens  # (B, n, d+1)
+        directions = torch.einsum("hij,bj->bhi", self.M, prompts.x_query)
+        attention = (directions @ tokens.mT).softmax(-1)  # (B, heads, n)
+        return ((attention @ tokens) * self.a).sum((-1, -2))
+
+    def sampled_losses(
+        self, task: Task, batch: int, generator: torch.Generator | int | None = None
+    ) -> Tensor:
+        """Squared errors (batch,) on fresh prompts; their noise is in y_q, too."""
+        prompts = checks.instance("task", task, Task, "a lsa.Task").sample(batch, generator)
+        return (self(prompts) - prompts.y_query).square()
+
+
+class SoftmaxLoss(NamedTuple):
+    """The exact loss of a softmax head, or of a pair of them."""
+
+    loss: float  #: E (ŷ − y_q)²
+    gain: float  #: γ, the best one unless it was given
+
+
+def softmax_loss(task: Task, beta: float, *, pair: bool = False, gain: float | None = None) -> SoftmaxLoss:
+    """The loss of γ Σ_i π_i(β) y_i, or of the pair γ Σ_i (π_i(β) − π_i(−β)) y_i (`thm-softmax-exact`).
+
+    For tasks with Gaussian covariates and prior covariance Σ⁻¹ (the identity included), where the scores are
+    β x_iᵀ Σ⁻¹ x_q. Right to about twelve digits.
+
+    beta: the inverse temperature β > 0.
+    gain: γ; the best one if None.
+    """
+    require_white(task)
+    beta = checks.number("beta", beta, above=0)
+    if pair and task.n == 1:
+        checks.fail("task", task.n, "at least two examples for a pair, which says 0 of one; this is n")
+    linear = square = 0.0
+    for r, weight in zip(*_radii(task.d), strict=True):
+        moments = score_moments(beta * r, task.n, pair=pair)
+        linear += weight * r * moments[0]
+        square += weight * (moments[1] + (task.d - 1 + task.noise_variance) * moments[2])
+    gain = linear / square if gain is None else checks.number("gain", gain)
+    return SoftmaxLoss(task.d + task.noise_variance - 2 * gain * linear + gain**2 * square, gain)
+
+
+def score_floor(task: Task) -> float:
+    """The least loss of all ŷ = Σ_i F_i(s_1 … s_n, |x_q|) y_i that see the scores s_i = x_i·x_q alone.
+
+    σ² + d E[b / (χ²_n + b)] with b = d − 1 + σ² (`thm-softmax-floor`), for the tasks of `softmax_loss`.
+    """
+    require_white(task)
+    b = task.d - 1 + task.noise_variance
+    if b == 0:
+        return 0.0
+    # E b/(χ²_n + b) = ∫ exp(−t) (1 + 2t/b)^(−n/2) dt over t > 0
+    t, slope = _tail_to_zero(torch.arange(-4, 5, 0.05, dtype=torch.float64))
+    mean = 0.05 * (torch.exp(-t) * (1 + 2 * t / b) ** (-task.n / 2) * slope).sum().item()
+    return task.noise_variance + task.d * mean
+
+
+def _radii(d: int) -> tuple[list[float], list[float]]:
+    """A rule for r = |x_q|, r² ~ χ²_d: trapezoidal, in a variable in which both tails fall off very fast."""
+    x = torch.arange(-math.log(40), math.log(math.sqrt(d) + 9), 0.5 / math.sqrt(d + 16), dtype=torch.float64)
+    r, weights = _tail_to_zero(x)
+    weights = weights * torch.exp((d - 1) * r.log() - r.square() / 2)
+    weights = weights / weights.sum()
+    kept = weights > 1e-15
+    return r[kept].tolist(), weights[kept].tolist()
+
+
+def _tail_to_zero(x: Tensor, spread: float = 1.0) -> tuple[Tensor, Tensor]:
+    """z with log z = spread (x − exp(−x)), which runs to zero faster than exponentially, and dz/dx."""
+    z = torch.exp(spread * (x - torch.exp(-x)))
+    return z, z * spread * (1 + torch.exp(-x))
+
+
+def score_moments(t: float, n: int, *, pair: bool = False) -> tuple[float, float, float]:
+    """E Σ_i a_i g_i, E (Σ_i a_i g_i)² and E Σ_i a_i² for n independent g_i ~ N(0, 1).
+
+    a = softmax(t g), or softmax(t g) − softmax(−t g) for the pair. Both integrals, over g and over log u,
+    are trapezoidal sums of analytic functions that vanish at both ends: they converge exponentially.
+    """
+    h, step = 0.1, 0.3 / max(1.0, t)
+    spread = max(1.0, t / math.sqrt(1 + 2 * math.log(n)))  # log u varies like t times the largest g
+    g = torch.arange(-9.5, 9.5 + step, step, dtype=torch.float64)
+    density = torch.exp(-g.square() / 2)
+    density /= density.sum()
+    low, high = -math.log((40 + 10 * t) / spread), (4 + 8.5 * t + math.log(n)) / spread
+    u, slope = (each / n for each in _tail_to_zero(torch.arange(low, high, h, dtype=torch.float64), spread))
+    du = h * slope
+    e = torch.exp(t * g)
+    kernel = torch.exp(-u[:, None] * e)  # (u, g)
+
+    def mean(factor: Tensor) -> Tensor:
+        """E[factor(g) exp(−u e^(tg))], (u,)."""
+        return kernel @ (density * factor)
+
+    phi, first = mean(torch.ones_like(g)), mean(g * e)
+    rest, others = phi ** (n - 1), phi ** max(n - 2, 0)  # the other keys: all but one, all but two
+    one = n * (du * first * rest).sum()
+    two = n * (du * u * (mean((g * e).square()) * rest + (n - 1) * first.square() * others)).sum()
+    squares = n * (du * u * mean(e.square()) * rest).sum()
+    if not pair:
+        return one.item(), two.item(), squares.item()
+    # products of softmax(t g) and softmax(−t g): the same in (u, v), the second kernel mirrored
+    mirrored = (torch.exp(-u[:, None] / e) * density).T  # (g, v)
+    phi = kernel @ mirrored
+    first = (kernel * (g * e)) @ mirrored  # of the second softmax it is −firstᵀ, because g ~ −g
+    both = (kernel * g.square()) @ mirrored
+    others = torch.exp(max(n - 2, 0) * phi.clamp_min(1e-300).log())  # faster than a power
+    rest = others * phi if n > 1 else others
+    cross = n * (du @ (both * rest - (n - 1) * first * first.T * others) @ du)
+    overlap = n * (du @ (rest * phi) @ du)
+    return 2 * one.item(), 2 * (two - cross).item(), 2 * (squares - overlap).item()
