@@ -1,9 +1,10 @@
-"""Run the chapters: book/x.myst.md is the text, book/x.ipynb the text with its outputs.
+"""Run the chapters: book/source/x.myst.md is the text, book/x.ipynb the same, plain, with its outputs.
 
     python book/_tools/execute.py [--check] [--force] [names ...]
 
-The same sources give the same bytes. A chapter runs again when its text, `lsa` or this tool has changed since
+The same sources give the same bytes. A chapter runs again when its code, `lsa` or this tool has changed since
 its notebook was written; a record of that is kept in _build/notebooks.json, nothing of it in the notebooks.
+Where the text alone has changed, the stored outputs are kept.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ import sys
 import time
 from pathlib import Path
 
-import jupytext
 import nbformat
-import yaml
+from contents import BOOK, METADATA, ROOT, chapters, read_source, source, target
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from plain import INDEX
+from weave import for_the_index, for_the_notebook
 
-ROOT = Path(__file__).resolve().parents[2]
-BOOK = ROOT / "book"
+from lsa.show.live.widget import STUB
+
 RECORD = ROOT / "_build" / "notebooks.json"
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 
@@ -34,74 +36,35 @@ WIDGETS = "application/vnd.jupyter.widget-state+json"
 ENVIRONMENT = {"LSA_PUBLISH": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 
-def chapters() -> list[str]:
-    return sorted(path.name.removesuffix(".myst.md") for path in BOOK.glob("*.myst.md"))
-
-
-def source(name: str) -> Path:
-    return BOOK / f"{name}.myst.md"
-
-
-def target(name: str) -> Path:
-    return BOOK / f"{name}.ipynb"
-
-
-def macros() -> str:
-    """The macros of _config.yml for JupyterLab, which does not read it; sphinx_book.py drops them again."""
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    found = config["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
-    lines = []
-    for name, meaning in found.items():
-        text, count = meaning if isinstance(meaning, list) else (meaning, 0)
-        lines.append(rf"\newcommand{{\{name}}}{f'[{count}]' if count else ''}{{{text}}}")
-    return f"<div hidden>${' '.join(lines)}$</div>\n\n"  # one line: a block of HTML, not of text
-
-
-def read_source(path: Path) -> nbformat.NotebookNode:
-    """The cells of a chapter as written, without outputs, with ids that depend on nothing but their text."""
-    notebook = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst")
-    notebook.metadata = nbformat.from_dict({
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-    })
-    notebook.nbformat, notebook.nbformat_minor = 4, 5
-    if notebook.cells and notebook.cells[0].cell_type == "markdown":
-        notebook.cells[0].source = macros() + notebook.cells[0].source
-    seen: dict[str, int] = {}
-    for cell in notebook.cells:
-        # a hash rather than a number: a cell put in does not rename those after it
-        digest = hashlib.sha256(cell.source.encode()).hexdigest()[:8]
-        seen[digest] = seen.get(digest, 0) + 1
-        cell["id"] = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
-    return notebook
-
-
-async def execute(path: Path) -> str:
-    """The text of the executed notebook of the chapter at `path`."""
+async def execute(path: Path) -> nbformat.NotebookNode:
+    """The chapter at `path` as written, with the outputs of its cells."""
     notebook = read_source(path)
-    metadata = notebook.metadata.copy()
+    if all(cell.cell_type == "markdown" for cell in notebook.cells):
+        return notebook
     client = NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}},
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(BOOK)}},
         record_timing=False, coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
     )
     await client.async_execute(env={**os.environ, **ENVIRONMENT})
     widgets = notebook.metadata.get("widgets")  # the kernel also reports versions of its own: not kept
-    notebook.metadata = nbformat.from_dict({**metadata, **({"widgets": widgets} if widgets else {})})
-    # widget models get ids in the order of their creation, which is nbclient's, instead of random ones
     models = widgets[WIDGETS]["state"] if widgets else {}
+    for model in models.values():
+        if "_esm" in model["state"]:  # the same for every figure, and for the page in a file of its own
+            model["state"]["_esm"] = STUB
+    notebook.metadata = nbformat.from_dict({**METADATA, **({"widgets": widgets} if widgets else {})})
+    # widget models get ids in the order of their creation, which is nbclient's, instead of random ones
     ids = {old: f"{i:032x}" for i, old in enumerate(models)}
     text = re.sub("[0-9a-f]{32}", lambda match: ids.get(match[0], match[0]), json.dumps(notebook))
-    return nbformat.writes(nbformat.reads(text, as_version=4)) + "\n"
+    return nbformat.reads(text, as_version=4)
 
 
 def fingerprint(name: str) -> str:
-    """A hash of everything that decides what a chapter's notebook should be, and of the notebook as it is."""
-    package = sorted((ROOT / "lsa").rglob("*.py"))
-    text = source(name).read_text(encoding="utf-8")
-    data = [path for path in (ROOT / "benchmarks").glob("*.json") if path.name in text]
-    digest = hashlib.sha256()
-    settings = [ROOT / "constraints.txt", ROOT / "_config.yml"]
-    for part in [source(name), target(name), Path(__file__), *settings, *package, *data]:
+    """A hash of everything that decides what a chapter's outputs should be, and of the notebook as it is."""
+    package = sorted(path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".css"))
+    code = [cell.source for cell in read_source(source(name)).cells if cell.cell_type == "code"]
+    data = [path for path in (ROOT / "benchmarks").glob("*.json") if path.name in "".join(code)]
+    digest = hashlib.sha256(json.dumps(code).encode())
+    for part in [target(name), Path(__file__), ROOT / "constraints.txt", *package, *data]:
         content = part.read_bytes() if part.exists() else b""
         digest.update(f"{part.relative_to(ROOT)} {len(content)}\n".encode() + content)
     return digest.hexdigest()
@@ -130,23 +93,37 @@ async def run(names: list[str], check: bool = False) -> list[str]:
         async with two:
             start = time.perf_counter()
             try:
-                text = await execute(source(name))
+                text = for_the_notebook(name, await execute(source(name)))
             except CellExecutionError as error:
                 print(f"{name}: a cell failed\n{error}", file=sys.stderr)
                 failed.append(name)
                 return
         seconds = f"{time.perf_counter() - start:.1f} s"
-        same = target(name).exists() and target(name).read_text(encoding="utf-8") == text
+        same = is_stored(target(name), text)
         if check and not same:
             failed.append(name)
         elif not check:
-            if not same:
-                target(name).write_text(text, encoding="utf-8")
+            target(name).write_text(text, encoding="utf-8")
             write_record(name)
         print(f"{name}: {'the same' if same else 'DIFFERS' if check else 'written'}, {seconds}", flush=True)
 
     await asyncio.gather(*map(one, names))
     return failed
+
+
+def is_stored(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
+def write_texts(names: list[str]) -> None:
+    """Bring the text of chapters up to date that need not run, and the index."""
+    for name in names:
+        text = for_the_notebook(name)
+        if not is_stored(target(name), text):
+            target(name).write_text(text, encoding="utf-8")
+            write_record(name)
+            print(f"{name}: its text written")
+    (BOOK / f"{INDEX}.ipynb").write_text(for_the_index(), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -160,6 +137,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no such chapter: {', '.join(unknown)}; there are {', '.join(chapters())}")
     todo = names if options.check or options.force else stale(names)
     failed = asyncio.run(run(todo, check=options.check))
+    if not options.check:
+        write_texts([name for name in names if name not in todo])
     print(f"{len(names) - len(todo)} unchanged, {len(todo) - len(failed)} fine, {len(failed)} failed")
     return 1 if failed else 0
 

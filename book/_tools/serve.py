@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "_build" / "html"
-WATCHED = ["_*.yml", "book/*.md", "book/*.bib", "book/_static/*", "book/_tools/*.py", "lsa/*.py"]
+WATCHED = ["_*.yml", "book/source/*", "book/_static/*", "book/_tools/*.py", "lsa/*.py"]
 BIN = Path(sys.executable).parent
 COMMANDS = [  # what `make notebooks` and `make book` run
     [BIN / "python", "book/_tools/execute.py"],

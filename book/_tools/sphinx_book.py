@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from contents import source
 from docutils import nodes
 from docutils.parsers.rst.roles import CustomRole, generic_custom_role
 from npm import npm_package
@@ -16,6 +17,7 @@ from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 from sphinx_proof.directive import DEFAULT_REALTYP_TO_COUNTERTYP, ElementDirective
 from sphinx_proof.nodes import NODE_TYPES, depart_enumerable_node, visit_enumerable_node
+from weave import for_the_page, write
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
@@ -97,13 +99,19 @@ def move_widget_state(app: Sphinx, page: str, template: str, context: dict[str, 
     state = [script for script in scripts if getattr(script, "attributes", {}).get("type") == WIDGET_STATE]
     for script in state:
         scripts.remove(script)
-        context["body"] += f'<script type="{WIDGET_STATE}">{script.attributes["body"]}</script>\n'
+        text = script.attributes["body"].replace("<", "\\u003c")  # no text in it may end or open a script
+        context["body"] += f'<script type="{WIDGET_STATE}">{text}</script>\n'
 
 
-def drop_macros(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Take out what execute.py defines for JupyterLab: the pages have it from _config.yml."""
-    if "body" in context:
-        context["body"] = re.sub(r"<div hidden>\$\\newcommand.*\$</div>\n?", "", context["body"])
+def read_chapter(app: Sphinx, page: str, text: list[str]) -> None:
+    """Read a chapter as it was written, with the stored outputs; its notebook holds its plain form."""
+    name = Path(page).name
+    if source(name).exists():
+        app.env.note_dependency(str(source(name)))
+        try:
+            text[0] = write(for_the_page(name))
+        except ValueError as error:
+            raise SystemExit(f"\n{name}: {error}") from None
 
 
 def mend_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -140,6 +148,7 @@ def add_experiments(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("comments_config", {}, "")  # Jupyter Book sets it even where nobody reads it
     app.setup_extension("sphinx_proof")
+    app.setup_extension("sphinx_live")
     add_experiments(app)
     for actor in ("layer", "gd", "bayes", "theory"):  # {gd}`text`: the colour that \gd{...} has in formulas
         app.add_role(actor, CustomRole(actor, generic_custom_role, {"class": [f"lsa-{actor}"]}))
@@ -147,8 +156,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", add_launch_buttons, priority=1)
     app.connect("builder-inited", fetch_assets)
     app.connect("env-get-outdated", refresh_static_files)
+    app.connect("source-read", read_chapter)
     app.connect("html-page-context", move_widget_state, priority=900)
-    app.connect("html-page-context", drop_macros)
     app.connect("html-page-context", mend_roles)
     app.connect("build-finished", drop_icon_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

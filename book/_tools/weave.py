@@ -1,0 +1,39 @@
+"""Joins text and outputs: MyST with outputs for the pages, plain Markdown with outputs for the notebooks."""
+
+from __future__ import annotations
+
+import nbformat
+from contents import METADATA, read_source, source, target
+from nbformat.v4 import new_markdown_cell, new_notebook
+from plain import HINT, Page, index
+
+
+def give_outputs(notebook: nbformat.NotebookNode, run: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """`notebook` with the outputs of `run`, which must hold the same code."""
+    new, old = ([cell for cell in each.cells if cell.cell_type == "code"] for each in (notebook, run))
+    if [cell.source.removeprefix(HINT) for cell in new] != [cell.source.removeprefix(HINT) for cell in old]:
+        raise ValueError("a stored notebook has other code than its source: run `make notebooks`")
+    for cell, done in zip(new, old, strict=True):
+        cell.outputs, cell.execution_count = done.outputs, done.execution_count
+    notebook.metadata = run.metadata
+    return notebook
+
+
+def for_the_page(name: str) -> nbformat.NotebookNode:
+    """A chapter as written, with the stored outputs."""
+    return give_outputs(read_source(source(name)), nbformat.read(target(name), as_version=4))
+
+
+def for_the_notebook(name: str, run: nbformat.NotebookNode | None = None) -> str:
+    """The file of a chapter's notebook, with the outputs of `run`, or else the stored ones."""
+    run = run or nbformat.read(target(name), as_version=4)
+    return write(give_outputs(Page(name).notebook(read_source(source(name))), run))
+
+
+def for_the_index() -> str:
+    """The file of the notebook that lists all others."""
+    return write(new_notebook(cells=[new_markdown_cell(index(), id="contents")], metadata=METADATA))
+
+
+def write(notebook: nbformat.NotebookNode) -> str:
+    return nbformat.writes(notebook) + "\n"
