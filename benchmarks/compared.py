@@ -36,3 +36,14 @@ def prompt_step(layer: lsa.LinearSelfAttention, task: lsa.Task, batch: int) -> N
 def draw_prompts(task: lsa.Task, batch: int) -> Tensor:
     """Only the Gaussian numbers of the prompts, in single precision: the floor for all who sample prompts."""
     return torch.randn(batch, task.n, task.d + 1)
+
+
+def moving_tokens(model: lsa.LinearTransformer, task: lsa.Task, batch: int) -> None:
+    """Loss and gradient of stacked layers as they are usually computed: every token moves in every layer."""
+    prompts = task.sample(batch)
+    tokens, query = prompts.tokens, torch.cat([prompts.x_query, torch.zeros(batch, 1).double()], -1)
+    for P, Q in zip(model.P, model.Q, strict=True):
+        keys, values = tokens @ Q, tokens @ P.T  # (B, n, d+1)
+        gram = values.mT @ keys
+        tokens, query = tokens + tokens @ gram.mT, query + (gram @ query[..., None])[..., 0]
+    (-query[:, -1] - prompts.y_query).square().mean().backward()

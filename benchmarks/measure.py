@@ -18,9 +18,10 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from compared import draw_prompts, materialised_step, prompt_step
+from compared import draw_prompts, materialised_step, moving_tokens, prompt_step
 
 import lsa
+from lsa.ladder import gauss_rule, jacobi
 
 HERE = Path(__file__).resolve().parent
 BOOK = HERE.parent / "book"
@@ -127,10 +128,42 @@ def large_training() -> list[dict]:
     return rows
 
 
+def executed() -> list[str]:
+    """The notebooks that hold code."""
+    notebooks = sorted(BOOK.glob("*.ipynb"))
+    return [path.name for path in notebooks if '"cell_type": "code"' in path.read_text(encoding="utf-8")]
+
+
+def ladder_against_steps() -> list[dict]:
+    """The exact ladder against the number of steps k, n = 20, d = 10."""
+    task = lsa.isotropic(10, 20, 0.25)
+
+    def climb(k):
+        jacobi.cache_clear(), gauss_rule.cache_clear()
+        lsa.ladder(task, k)
+
+    found = side_by_side({k: partial(climb, k) for k in (1, 5, 10, 20, 40)}, repeats=5)
+    return [{"k": k, "ladder": seconds} for k, seconds in found.items()]
+
+
+def deep_against_context() -> list[dict]:
+    """A training step of three layers, d = 10, batch 256: on Gram matrices, and on tokens that move."""
+    lengths, model = (20, 200, 2000, 20000), lsa.LinearTransformer(10, 3, scale=1e-3, generator=0)
+    tasks = {n: lsa.isotropic(10, n, 0.25) for n in lengths}
+
+    def on_gram(n):
+        model.sampled_losses(tasks[n], 256).mean().backward()
+
+    gram = side_by_side({n: partial(on_gram, n) for n in lengths}, repeats=15)
+    few = lengths[:-1]  # at 20,000 the moved tokens of all layers take gigabytes
+    tokens = side_by_side({n: partial(moving_tokens, model, tasks[n], 256) for n in few}, repeats=3)
+    return [{"n": n, "gram": gram[n], "tokens": tokens.get(n)} for n in lengths]
+
+
 def chapters() -> list[dict]:
     """(f): seconds and peak memory of `pytest --nbval` on each chapter, and on the whole book."""
     rows = []
-    for name in [*sorted(path.name for path in BOOK.glob("*.ipynb")), ""]:
+    for name in [*executed(), ""]:
         command = [sys.executable, "-m", "pytest", "-q", "--nbval", str(BOOK / name)]
         begin = time.perf_counter()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -155,6 +188,8 @@ PARTS = {
     "stacked": stacked_runs,
     "exact": exact_loss_against_products,
     "large": large_training,
+    "ladder": ladder_against_steps,
+    "deep": deep_against_context,
     "chapters": chapters,
 }
 
@@ -173,6 +208,8 @@ def ratios(results: dict) -> dict[str, float]:
     """The figures that are promised, each a quotient of two times of one run."""
     step = {row["n"]: row for row in results["steps"]}
     exact, samples = results["stacked"]
+    rungs = {row["k"]: row for row in results["ladder"]}
+    deep = {row["n"]: row for row in results["deep"]}
     return {
         "a step at n = 20,000 over one at n = 20": step[20000]["ours"] / step[20]["ours"],
         "all n × n scores over our step, n = 2000": step[2000]["scores"] / step[2000]["ours"],
@@ -182,6 +219,9 @@ def ratios(results: dict) -> dict[str, float]:
         "32 runs in a row over 32 stacked, samples": samples["in a row"] / samples["stacked"],
         "exact loss and gradient over a matrix product, d = 500": results["exact"][-1]["loss"]
         / results["exact"][-1]["product"],
+        "three layers at n = 20,000 over n = 20": deep[20000]["gram"] / deep[20]["gram"],
+        "three layers on tokens over Gram matrices, n = 2000": deep[2000]["tokens"] / deep[2000]["gram"],
+        "twenty rungs of the ladder over ten": rungs[20]["ladder"] / rungs[10]["ladder"],
     }
 
 
@@ -210,9 +250,10 @@ def main() -> None:
     (name,) = chosen
     results |= {"machine": machine(), name: PARTS[name]()}
     show(PARTS[name].__doc__.partition("\n")[0], results[name])
-    if {"steps", "stacked", "exact"} <= results.keys():
+    parts = {"steps", "stacked", "exact", "ladder", "deep"}
+    if parts <= results.keys():
         results["ratios"] = ratios(results)
-        if name in ("steps", "stacked", "exact"):
+        if name in parts:
             show("ratios so far", [{"what": key, "ratio": value} for key, value in results["ratios"].items()])
     path.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""What several tests share: z-scores, random tasks and layers with given effective weights."""
+"""What several tests share: z-scores, targets and random tasks."""
 
 import math
 
@@ -48,15 +48,3 @@ def linear_task(d: int, n: int, seed: int, *, mean: bool = False, noise: float =
     mu = normal(d, seed=seed + 2) if mean else None
     prior = lsa.Linear(covariance(d, seed + 1), mu)
     return lsa.Task(lsa.Gaussian(covariance(d, seed)), prior, n, noise)
-
-
-def layer_from(a: Tensor, M: Tensor, scale: float = 1.0) -> lsa.LinearSelfAttention:
-    """A layer with the effective weights scale·a (heads, d+1) and M (heads, d+1, d)."""
-    heads, size, d = M.shape
-    layer = lsa.LinearSelfAttention(d, heads, scale=0.0)
-    with torch.no_grad():
-        layer.key.copy_(torch.eye(size))
-        layer.query[..., :d] = M
-        layer.value[:, -1] = a
-        layer.readout.zero_()[-1] = scale
-    return layer

@@ -12,6 +12,21 @@ nan, eye = float("nan"), torch.eye(3)
 task = lsa.isotropic(3, 5, 0.1)
 other = lsa.isotropic(4, 5, 0.1)
 network = lsa.nonlinear(lsa.Sign(), 3, 5)
+sphere = lsa.Task(lsa.Sphere(3), lsa.Linear(eye), 5)
+stretched = lsa.Task(lsa.Gaussian(eye), lsa.Linear(2 * eye), 5)
+
+
+class Own:
+    """A target whose moments nobody knows."""
+
+    def __repr__(self):
+        return "Own()"
+
+    def draw(self, batch, d, generator):
+        return lsa.Sign().draw(batch, d, generator)
+
+
+own = lsa.nonlinear(Own(), 3, 5)
 prompts = task.sample(4, generator=0)
 layer = lsa.LinearSelfAttention(3, generator=0)
 stack = lsa.LinearSelfAttention.stack([layer, layer])
@@ -89,20 +104,17 @@ CALLS = [
     (lambda: lsa.optimum("isotropic"), TypeError, "task", "'isotropic'", "lsa.Task"),
     (lambda: lsa.estimate_moments(task, samples=3), ValueError, "samples", "3", "integer ≥ 128"),
     (lambda: lsa.one_step_loss(nan, task), ValueError, "P", "nan", "finite"),
-    (lambda: lsa.population_loss(layer, network), TypeError, "task", "Sign()", "linear target"),
+    (lambda: lsa.population_loss(layer, own), TypeError, "task", "Own()", "five moments are known"),
+    (lambda: lsa.population_loss(layer, own, moments=3), TypeError, "moments", "3", "lsa.Moments"),
+    (lambda: lsa.population_loss(layer, task, lsa.moments(task)), TypeError, "moments", "Moments", "None"),
+    (lambda: lsa.traps(layer), TypeError, "task", "LinearSelfAttention", "lsa.Task"),
+    (lambda: lsa.traps(task, heads=0), ValueError, "heads", "0", "integer ≥ 1"),
     (lambda: lsa.population_loss(layer, other), ValueError, "layer", "3", "d = 4"),
     (lambda: lsa.population_loss(task, layer), TypeError, "layer", "Task", "LinearSelfAttention"),
-    (
-        lambda: lsa.population_loss(layer, lsa.Task(lsa.Sphere(3), lsa.Linear(eye), 5)),
-        TypeError,
-        "task",
-        "Sphere",
-        "Gaussian",
-    ),
-    (lambda: lsa.fit(layer, network, loss="exact"), TypeError, "task", "Sign()", "linear target"),
+    (lambda: lsa.fit(layer, own, loss="exact"), TypeError, "task", "Own()", "five moments are known"),
     (lambda: lsa.fit(layer, task, loss="mse"), ValueError, "loss", "'mse'", "'exact', 'samples'"),
     (lambda: lsa.fit(layer, task, optimizer="sgd"), ValueError, "optimizer", "'sgd'", "'adam'"),
-    (lambda: lsa.fit(stack, task), ValueError, "optimizer", "'lbfgs'", "'adam' or 'gd'"),
+    (lambda: lsa.fit(stack, task, optimizer="lbfgs"), ValueError, "optimizer", "'lbfgs'", "'adam' or 'gd'"),
     (lambda: lsa.fit(layer, task, steps=0), ValueError, "steps", "0", "integer ≥ 1"),
     (lambda: lsa.fit(layer, task, learning_rate=0), ValueError, "learning_rate", "0", "number > 0"),
     (lambda: lsa.fit(layer, task, loss="samples", batch=0), ValueError, "batch", "0", "integer ≥ 1"),
@@ -110,6 +122,32 @@ CALLS = [
     (lambda: lsa.compare(layer, eye[:2], task), ValueError, "P", "(2, 3)", "3 × 3"),
     (lambda: lsa.compare(stack, 0.1, task), ValueError, "layer", "d=3", "not a stack"),
     (lambda: lsa.compare(layer, 0.1, task, batch=1), ValueError, "batch", "1", "integer ≥ 2"),
+    (lambda: lsa.ladder(task, -1), ValueError, "steps", "-1", "integer ≥ 0"),
+    (lambda: lsa.ladder(task, 2.0), TypeError, "steps", "2.0", "integer ≥ 0"),
+    (lambda: lsa.ladder("task", 2), TypeError, "task", "'task'", "lsa.Task"),
+    (lambda: lsa.ladder(network, 2), TypeError, "task", "Sign()", "linear targets"),
+    (lambda: lsa.ladder(sphere, 2), TypeError, "task", "Sphere", "Gaussian covariates"),
+    (lambda: lsa.ladder(stretched, 2), ValueError, "task", "2.", "prior covariance Σ⁻¹"),
+    (lambda: lsa.ladder(lsa.Task(lsa.Gaussian(eye), lsa.Linear(eye, [1, 0, 0]), 5), 2), ValueError, "task",
+     "1.", "prior mean"),
+    (lambda: lsa.polynomial_loss(lambda x: x, -1, task), ValueError, "degree", "-1", "integer ≥ 0"),
+    (lambda: lsa.LinearTransformer(0, 2), ValueError, "d", "0", "integer ≥ 1"),
+    (lambda: lsa.LinearTransformer(3, 0), ValueError, "layers", "0", "integer ≥ 1"),
+    (lambda: lsa.LinearTransformer(3, 2, scale=nan), ValueError, "scale", "nan", "number ≥ 0"),
+    (lambda: lsa.LinearTransformer(3, 2)(other.sample(2)), ValueError, "prompts", "(2, 5, 4)", "dimension 3"),
+    (lambda: lsa.LinearTransformer(3, 2).sampled_losses(other, 4), ValueError, "task", "4", "d = 3"),
+    (lambda: lsa.LinearTransformer.from_steps(3, [0.1, nan]), ValueError, "steps", "nan", "finite"),
+    (lambda: lsa.LinearTransformer.from_steps(3, [0.1], [1, 2]), ValueError, "moves", "(2,)", "1 numbers"),
+    (lambda: lsa.SoftmaxAttention(3, heads=0), ValueError, "heads", "0", "integer ≥ 1"),
+    (lambda: lsa.SoftmaxAttention(3)(other.sample(2)), ValueError, "prompts", "(2, 5, 4)", "dimension 3"),
+    (lambda: lsa.softmax_loss(task, 0), ValueError, "beta", "0", "number > 0"),
+    (lambda: lsa.softmax_loss(task, 1.0, gain="best"), TypeError, "gain", "'best'", "number"),
+    (lambda: lsa.softmax_loss(stretched, 1.0), ValueError, "task", "2.", "prior covariance Σ⁻¹"),
+    (lambda: lsa.softmax_loss(lsa.isotropic(3, 1), 1.0, pair=True), ValueError, "task", "1", "two examples"),
+    (lambda: lsa.score_floor(network), TypeError, "task", "Sign()", "linear targets"),
+    (lambda: lsa.fit_samples(layer, task), TypeError, "model", "d=3", "LinearTransformer"),
+    (lambda: lsa.fit_samples(lsa.SoftmaxAttention(3), task, steps=0), ValueError, "steps", "0", "≥ 1"),
+    (lambda: lsa.fit_samples(lsa.SoftmaxAttention(3), task, clip=0), ValueError, "clip", "0", "> 0"),
     (lambda: lsa.explore(None, n=[1, 2]), TypeError, "draw", "None", "function"),
     (lambda: lsa.explore(lambda: None), (TypeError, ValueError), "values", "", "parameter"),
 ]

@@ -46,6 +46,9 @@ def test_times_are_medians_of_repeats_that_take_turns():
         ("32 stacked runs over one, exact loss", 0, 6),
         ("32 runs in a row over 32 stacked, samples", 2, 1e9),
         ("exact loss and gradient over a matrix product, d = 500", 0, 15),
+        ("three layers at n = 20,000 over n = 20", 0, 1.3),
+        ("three layers on tokens over Gram matrices, n = 2000", 5, 1e9),
+        ("twenty rungs of the ladder over ten", 0, 16),
     ],
 )
 def test_the_stored_ratios_keep_the_promises(what, least, most):
@@ -54,5 +57,17 @@ def test_the_stored_ratios_keep_the_promises(what, least, most):
 
 
 def test_the_stored_table_has_every_chapter():
-    chapters = {path.stem for path in (FOLDER.parent / "book").glob("*.ipynb")}
+    chapters = {name.removesuffix(".ipynb") for name in measure.executed()}
     assert {row["chapter"] for row in RESULTS["chapters"]} == chapters | {"all"}
+
+
+def test_layers_on_tokens_are_layers_on_gram_matrices():
+    task, models = (
+        lsa.isotropic(3, 5, 0.2),
+        [lsa.LinearTransformer(3, 2, scale=0.2, generator=0) for _ in range(2)],
+    )
+    prompts = task.sample(8, generator=1)
+    compared.moving_tokens(models[0], type("Given", (), {"sample": lambda self, batch: prompts})(), 8)
+    (models[1](prompts) - prompts.y_query).square().mean().backward()
+    torch.testing.assert_close(models[0].P.grad, models[1].P.grad)
+    torch.testing.assert_close(models[0].Q.grad, models[1].Q.grad)

@@ -1,5 +1,8 @@
 """`lsa.explore` without a browser; tests/test_pages.py has the widgets of the book in one."""
 
+import base64
+import copy
+import io
 import re
 from xml.etree import ElementTree
 
@@ -7,19 +10,21 @@ import ipywidgets
 import matplotlib as mpl
 import numpy as np
 import pytest
+from PIL import Image
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
 
-import lsa.figures
-from lsa.explore import explore
+from lsa import explore, figures
+from lsa.show.still import still, with_still
+from lsa.show.svg import inline_svg
 
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch):
     monkeypatch.delenv("LSA_PUBLISH", raising=False)
     with mpl.rc_context():
-        lsa.figures.use_style()
+        figures.use_style()
         yield
     assert plt.get_fignums() == [], "a figure left open is shown a second time, below the widget"
     ipywidgets.Widget.close_all()
@@ -148,12 +153,47 @@ def test_what_notebooks_store_does_not_depend_on_publishing(monkeypatch):
     assert repr(explore(Drawing(), n=[5, 10], d=[2, 3])) == lazy == "explore(n, d)"
 
 
+def test_before_a_kernel_there_is_a_picture_of_the_first_frame(monkeypatch):
+    view, options = "application/vnd.jupyter.widget-view+json", {"n": [5, 10], "start": {"n": 10}}
+    assert explore(Drawing(), **options)._repr_mimebundle_().keys() == {"text/plain", view}
+    monkeypatch.setenv("LSA_PUBLISH", "1")
+    bundle = explore(Drawing(), **options)._repr_mimebundle_()
+    assert bundle.keys() == {"text/plain", view, "image/png"}
+    picture = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
+    assert picture.size == (720, 408)
+    # the second call of `Drawing` draws y = 2x, so the line ends at twice the height of the first
+    other = explore(Drawing(), n=[5, 10])._repr_mimebundle_()["image/png"]
+    assert bundle["image/png"] != other
+    assert len(bundle["image/png"]) < 20_000
+
+
+@pytest.mark.parametrize("layout", ["none", "constrained"])
+def test_the_picture_leaves_the_figure_as_it_was(layout):
+    def frame(shoot):
+        figure = plt.figure(layout=layout)
+        figure.subplots().plot([0, 1], color="black")  # axes placed by hand would make the layout warn
+        if shoot:
+            still(figure)
+        return inline_svg(figure, "A line.", "w-")
+
+    assert frame(True) == frame(False)
+
+
+@pytest.mark.parametrize("bundle", [{"text/plain": "live"}, ({"text/plain": "live"}, {"metadata": {}})])
+def test_any_widget_can_have_a_picture(bundle):
+    again = with_still(copy.deepcopy(bundle), b"png")
+    data = again[0] if isinstance(bundle, tuple) else again
+    assert data == {"text/plain": "live", "image/png": "cG5n"}
+    assert with_still(copy.deepcopy(bundle), None) == bundle
+    assert with_still(None, b"png") is None
+
+
 def test_frames_follow_the_page():
     def draw(n):
         figure, ax = plt.subplots()
-        ax.plot([0, 1], [0, 1], **lsa.figures.LAYER)
+        ax.plot([0, 1], [0, 1], **figures.LAYER)
         ax.scatter([0], [1], color="black", edgecolor="white")
-        lsa.figures.heatmap(ax.inset_axes([0.5, 0, 0.5, 0.5]), np.eye(2))
+        figures.heatmap(ax.inset_axes([0.5, 0, 0.5, 0.5]), np.eye(2))
         return figure
 
     (frame,) = [frame for frame in frames(explore(draw, alt="All kinds.", n=[1, 2])) if "All kinds" in frame][

@@ -1,5 +1,8 @@
 """The figures' style and helpers, and the tables."""
 
+import ast
+from pathlib import Path
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import torch
 mpl.use("agg")
 import matplotlib.pyplot as plt
 
+import lsa
 from lsa import figures
 
 
@@ -116,3 +120,36 @@ def test_table():
     assert "n &lt; 5" in html
     with pytest.raises(ValueError, match=r"rows = \(1, 2\): expected 3 values"):
         figures.table([(1, 2)], columns)
+
+
+@pytest.mark.parametrize(
+    "value", [-3e-13, torch.tensor([[0.0, -3e-13]], requires_grad=True), np.array([1e-14]), [0, 3e-13]]
+)
+def test_check_tells_what_holds(value, capsys):
+    figures.check("largest gap", value, 1e-12)
+    assert capsys.readouterr().out == "largest gap < 1e-12 ✓\n"
+
+
+@pytest.mark.parametrize("value", [2.5e-5, torch.tensor([0, -2.5e-5]), [float("nan"), 2.5e-5], float("inf")])
+def test_check_raises_with_the_number(value, capsys):
+    largest = np.abs(np.max(np.abs(np.asarray(value))))
+    with pytest.raises(AssertionError, match=rf"^largest gap = {largest:.3g}: expected less than 1e-12$"):
+        figures.check("largest gap", value, 1e-12)
+    assert capsys.readouterr().out == ""
+
+
+def test_check_wants_something_to_check():
+    with pytest.raises(ValueError, match="value"):
+        figures.check("largest gap", torch.empty(0), 1e-12)
+    with pytest.raises(ValueError, match="tolerance = 0"):
+        figures.check("largest gap", 1.0, 0)
+
+
+def test_science_does_not_import_what_shows_it():
+    for path in Path(lsa.__file__).parent.glob("*.py"):
+        if path.name == "__init__.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+                assert "show" not in ".".join(names).split("."), path.name

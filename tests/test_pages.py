@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import io
 import itertools
-import os
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
+import contents
+import nbformat
 import numpy as np
 import pytest
-from browser import HOW, VIEW, Visit, launch, served
+from browser import VIEW, Visit, served
 from PIL import Image
-from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import Locator, Page
 from widget_numbers import NUMBERS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,16 +57,6 @@ def html() -> Path:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, f"the book does not build:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
     return ROOT / "_build" / "html"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        if browser is None:
-            (pytest.fail if os.environ.get("LSA_REQUIRE_BROWSER") == "1" else pytest.skip)(HOW)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -431,3 +423,36 @@ def test_what_pages_share_is_light(reader, address, html):
     }
     heavy = sorted(sizes.items(), key=lambda item: -item[1])[:8]
     assert sum(sizes.values()) <= weights.SHARED_BUDGET, f"the heaviest: {heavy}"
+
+
+# ---- what the page and the notebook have in common ----
+
+
+def test_notebooks_have_the_numbers_of_the_pages(html):
+    for label, found in contents.labels().items():
+        page = (html / "book" / f"{found.chapter}.html").read_text(encoding="utf-8")
+        at = re.search(rf'id="(?:equation-)?{label}"', page)
+        assert at, f"{label} is not on its page"
+        shown = re.search(r'class="(?:caption-number|eqno|section-number)">([^<]*)<', page[at.end() :])
+        assert shown[1].strip() == found.text
+
+
+@pytest.mark.parametrize("name", [Path(name).stem for name in BOOK])
+def test_notebooks_have_the_headings_and_names_of_the_pages(html, name):
+    page = (html / "book" / f"{name}.html").read_text(encoding="utf-8")
+    cells = nbformat.read(contents.target(name), as_version=4).cells
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+
+    def words(shown: str) -> str:
+        return re.sub(r"<[^>]*>|[`*$\s’']|\\[()]|^#+ ", "", unescape(shown))
+
+    headings = [words(each) for each in re.findall(r"<h[123]>(.*?)<a class=\"headerlink", page, flags=re.S)]
+    theirs = [words(each) for each in re.findall(r"^#{1,3} .*", text, flags=re.M)]
+    own = re.compile(r"Exercise\d|Take-aways|…")  # headings that JupyterLab needs to fold by
+    assert [each for each in theirs if not own.match(each)] == headings
+    titles = re.findall(r'class="caption-number">([A-Z]\w+ [\d.]+) </span>', page)
+    assert [each for each in titles if each not in text] == []
+    cited = re.findall(r'<span class="bibtex-citation"[^>]*>(.*?)</span>', page, flags=re.S)
+    written = words(re.sub(r"\]\([^)]*\)", "]", text)).replace("[[", "[").replace("]]", "]")
+    assert [each for each in map(words, cited) if each not in written] == []

@@ -1,6 +1,7 @@
 """The README stays true: its example runs, its commands and files exist."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,22 @@ def test_every_make_target_exists():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"\bmake ([a-z]+)\b", README)):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_the_commands_without_make_are_those_that_make_runs():
+    (block,) = re.findall(r"Without `make`.*?```bash\n(.*?)```", README, flags=re.DOTALL)
+    command = ["make", "--dry-run", "--always-make", "book", "lab", "test", "PYTHON=python3"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    runs = re.sub(r" --quiet| --disable-pip-version-check| \|\| .*", "", done.stdout).splitlines()
+    plain = block.splitlines()
+    assert [line for line in runs if line.startswith((".venv/bin", "python3 -m"))] == plain
+
+
+def test_one_variable_names_the_build_of_torch():
+    command = ["make", "--dry-run", "--always-make", "install", "TORCH=torch==9 --any"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    installs = re.findall(r"pip install (?:--quiet --disable-pip-version-check )?(.*)", done.stdout)
+    assert installs == ["torch==9 --any", "-r requirements.txt"]
 
 
 def test_every_linked_file_exists():

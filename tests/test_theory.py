@@ -2,89 +2,15 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import TARGETS, conditioned, covariance, layer_from, linear_task, normal, z_score
+from laws import TARGETS, conditioned, covariance, linear_task, normal, z_score
 
 import lsa
 from lsa.ridge_functions import RidgeFunctions
-
-
-def quadrature_loss(layer, task):
-    """E (ŷ − y_q)² by a tensor grid of three Gauss–Hermite nodes a variable.
-
-    Three nodes are exact to degree five; given the query, which integrates out by hand, the loss has degree
-    at most four in every variable.
-    """
-    d, n = task.d, task.n
-    nodes = torch.tensor([-(3**0.5), 0, 3**0.5], dtype=torch.float64)
-    weights = torch.tensor([1 / 6, 2 / 3, 1 / 6], dtype=torch.float64)
-    index = torch.tensor(list(itertools.product(range(3), repeat=n * d + d + n)))
-    z, probability = nodes[index], weights[index].prod(-1)
-    x = z[:, : n * d].reshape(-1, n, d) @ lsa.covariates.root(task.covariates.covariance)
-    w = task.target.prior_mean + z[:, n * d : n * d + d] @ lsa.covariates.root(task.target.prior_covariance)
-    y = (x @ w[..., None])[..., 0] + task.noise_variance**0.5 * z[:, n * d + d :]
-    query = torch.zeros(len(z), d, dtype=torch.float64)
-    error = layer.in_context_weights(lsa.Prompts(x, y, query, query[:, 0])) - w
-    return probability @ (((error @ task.covariates.covariance) * error).sum(-1)) + task.noise_variance
-
-
-@pytest.mark.parametrize(("d", "n"), [(1, 1), (1, 4), (2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
-@pytest.mark.parametrize("heads", [1, 2, 3])
-@pytest.mark.parametrize("extras", [False, True], ids=["plain", "mean and residual"])
-def test_exact_loss_is_the_quadrature(d, n, heads, extras):
-    task = linear_task(d, n, seed=10 * d + n, mean=extras, noise=0.7)
-    layer = lsa.LinearSelfAttention(d, heads, residual=extras, scale=2.0, generator=heads)
-    exact, expected = lsa.population_loss(layer, task).item(), quadrature_loss(layer, task).item()
-    assert abs(exact / expected - 1) <= 1e-12
-
-
-@pytest.mark.parametrize(
-    "task",
-    [
-        lsa.Task(lsa.Gaussian(covariance(2, 1, rank=1)), lsa.Linear(covariance(2, 2)), 3, 0.5),
-        lsa.Task(lsa.Gaussian(covariance(2, 1)), lsa.Linear(covariance(2, 2, rank=1), [0.3, -1.0]), 3, 0.0),
-        lsa.Task(lsa.Gaussian(torch.zeros(2, 2)), lsa.Linear(torch.zeros(2, 2)), 2, 0.5),
-    ],
-    ids=["singular Σ", "singular Λ, no noise", "nothing but noise"],
-)
-def test_exact_loss_of_degenerate_tasks(task):
-    layer = lsa.LinearSelfAttention(2, 2, residual=True, scale=2.0, generator=0)
-    torch.testing.assert_close(
-        lsa.population_loss(layer, task), quadrature_loss(layer, task), rtol=1e-12, atol=0
-    )
-
-
-def test_exact_loss_is_the_loss_of_sampled_prompts():
-    task = linear_task(4, 9, seed=3, mean=True)
-    layer = lsa.LinearSelfAttention(4, 2, residual=True, scale=0.5, generator=1)
-    prompts = task.sample(200_000, generator=2)
-    squares = (layer(prompts) - prompts.y_query).square().detach()
-    assert abs(z_score(squares, lsa.population_loss(layer, task).item())) < 4
-
-
-def test_exact_loss_has_the_right_gradient():
-    task = linear_task(2, 4, seed=5, mean=True)
-    layer = lsa.LinearSelfAttention(2, 2, residual=True, scale=1.0, generator=0)
-    names, weights = zip(*layer.named_parameters(), strict=True)
-
-    class Loss(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = layer
-
-        def forward(self):
-            return lsa.population_loss(self.layer, task)
-
-    def loss(*values):
-        state = {f"layer.{name}": value for name, value in zip(names, values, strict=True)}
-        return torch.func.functional_call(Loss(), state, ())
-
-    values = tuple(weight.detach().clone().requires_grad_() for weight in weights)
-    assert torch.autograd.gradcheck(loss, values)
-
 
 PAIRS = {f"Gaussian, {target}, {k}": lsa.nonlinear(target, 4, 9, 0.5) for k, target in enumerate(TARGETS)} | {
     f"{law}, linear, {k}": lsa.Task(law, lsa.Linear(covariance(4, 7), mu), 9, 0.5)
@@ -134,6 +60,8 @@ def test_known_moments_against_estimated_ones(target):
         (groups.C[:, 0, 0], known.C[0, 0].item()),
         (groups.S[:, 0, 0], known.S[0, 0].item()),
         (groups.power, known.power),
+        (groups.fourth, known.fourth),
+        (groups.square, known.square),
     ):
         if samples.std() > 1e-9:  # sign² is a constant
             assert abs(z_score(samples, expected)) < 4
@@ -149,6 +77,51 @@ def test_closed_line_moments_against_the_integral(target):
     if isinstance(target, lsa.ReLUNetwork):  # homogeneous: the quadrature at the radius that counts
         target.radius = target.weight_scale * d**0.5
     torch.testing.assert_close(target.line(d), RidgeFunctions.line(target, d), rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("target", [lsa.Sign(), lsa.Cubic(), lsa.Hermite3(), lsa.AbsoluteValue()], ids=str)
+def test_quartic_numbers_against_the_integral(target):
+    one, _, same, _ = RidgeFunctions.units(target, 3)
+    assert target.units(3)[0] == pytest.approx(one, rel=1e-3)
+    assert target.units(3)[2] == pytest.approx(same, rel=1e-2)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 40, 1000])
+def test_fourth_order_moments_against_other_rules(d):
+    """Two units by Mehler's series Σ_k (E g He_k)² ρ^k / k!, ρ the cosine of a random angle."""
+    erf = lsa.ErfNetwork(2, radius=0.8)
+    degree = 120
+    u, w = np.polynomial.hermite_e.hermegauss(300)
+    w = w / w.sum()
+    even = [1.0]  # E ρ^2j of a random direction in R^d
+    for j in range(degree):
+        even.append(even[-1] * (2 * j + 1) / (d + 2 * j))
+
+    def series(g):
+        he, past, out = np.ones_like(u), np.zeros_like(u), []
+        for k in range(degree):  # normalised Hermite polynomials
+            out.append((w @ (g * he)) ** 2)
+            he, past = (u * he - k**0.5 * past) / (k + 1) ** 0.5, he
+        return np.array(out)
+
+    g = erf.activation(torch.from_numpy(0.8 * u)).numpy()
+    K, Q = series(g), series(g**2)
+    both = np.convolve(K, K)[:degree]
+    different = sum(c * even[k // 2] for k, c in enumerate(both) if k % 2 == 0)
+    two = sum(c * even[k // 2] for k, c in enumerate(Q) if k % 2 == 0)
+    found = erf.units(d)
+    assert found[1] == pytest.approx(two, rel=1e-10)
+    assert found[3] == pytest.approx(different, rel=1e-10)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_two_rectifiers_against_the_plane(slope):
+    """In R² two directions enclose a uniform angle, and the mean over it is a plain trapezoid sum."""
+    target, angles = lsa.ReLUNetwork(2, slope=slope), torch.linspace(0, np.pi, 2001, dtype=torch.float64)
+    around = torch.linspace(0, 2 * np.pi, 4001, dtype=torch.float64)[:-1]
+    K = (target.activation(around.cos()) * target.activation((around - angles[:, None]).cos())).mean(1) * 2
+    square = torch.trapezoid(K**2, angles) / np.pi  # E |x|² = 2 in K, E |b|² = 2 below, twice
+    assert target.units(2)[3] == pytest.approx(4 * square.item(), rel=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -222,25 +195,6 @@ def test_own_targets_get_an_honest_estimate(target):
     assert 0.5 < scores.std() < 2  # the standard error is neither too small nor too large
     invariant = hasattr(target, "rotation_invariant")
     assert all((best.step is not None) == invariant for best in losses)
-
-
-@pytest.mark.parametrize(
-    "task",
-    [lsa.isotropic(3, 5, 0.4), lsa.skewed(conditioned(3, 40, 1), 6, 0.2), linear_task(4, 7, seed=2)],
-    ids=["Theorem 1", "Theorem 2", "general Σ and Λ"],
-)
-@pytest.mark.parametrize("heads", [1, 2])
-def test_pythagoras(task, heads):
-    """L(θ) − L* = E (ŷ_θ − ŷ_GD)², the right side from the exact loss of t·(ŷ_θ − ŷ_GD), a parabola in t."""
-    best = lsa.optimum(task)
-    layer = lsa.LinearSelfAttention(task.d, heads, scale=1.0, generator=3)
-    step = lsa.LinearSelfAttention.from_preconditioner(best.preconditioner)
-    a, M = (torch.cat(pair).detach() for pair in zip(layer.effective(), step.effective(), strict=True))
-    a[-1] *= -1
-    at = {t: lsa.population_loss(layer_from(a, M, t), task).item() for t in (-1.0, 0.0, 1.0)}
-    squared_distance = (at[1.0] + at[-1.0]) / 2 - at[0.0]
-    excess = lsa.population_loss(layer, task).item() - best.loss
-    assert abs(excess / squared_distance - 1) < 1e-10
 
 
 def test_one_step_loss_is_the_loss_of_the_constructed_layer():

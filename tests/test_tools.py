@@ -3,7 +3,10 @@
 import base64
 import hashlib
 import io
+import json
+import re
 import tarfile
+from types import SimpleNamespace
 
 import docstrings
 import npm
@@ -47,6 +50,18 @@ def test_a_package_is_fetched_once(registry):
     assert (folder / "index.js").read_bytes() == b"1"
     assert npm.npm_package("@a/b", "1.0", registry.integrity) == folder
     assert registry.asked == 1
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"changed", archive(b"1")[:40]], ids=["emptied", "changed", "cut short"]
+)
+def test_a_damaged_cache_is_repaired(registry, damage):
+    npm.npm_package("@a/b", "1.0", registry.integrity)
+    (kept,) = npm.CACHE.iterdir()
+    kept.write_bytes(damage)
+    npm._unpack.cache_clear()  # as in the next build
+    assert (npm.npm_package("@a/b", "1.0", registry.integrity) / "index.js").read_bytes() == b"1"
+    assert registry.asked == 2
 
 
 def test_another_archive_than_the_pinned_one_is_refused(registry):
@@ -95,3 +110,14 @@ def test_repository_to_launch(monkeypatch, variables, remote, expected):
 ])
 def test_docstrings(text, expected):
     assert docstrings.to_rst(text, {"n"}) == expected
+
+
+def test_no_text_of_a_widget_ends_its_script():
+    """Neither </SCRIPT> nor <!--<script> in a label may reach the page as markup."""
+    nasty = json.dumps({"label": "</SCRIPT><b>", "other": "<!--<script>"})
+    script = SimpleNamespace(attributes={"type": sphinx_book.WIDGET_STATE, "body": nasty})
+    context = {"script_files": [script], "body": ""}
+    sphinx_book.move_widget_state(None, "page", "", context, None)
+    (inside,) = re.findall(r"<script[^>]*>(.*)</script>", context["body"])
+    assert "<" not in inside
+    assert json.loads(inside) == json.loads(nasty)

@@ -4,7 +4,6 @@ For each page, in the order of its widgets: how the number is written in the tex
 and the same number from the values of the controls, which are given as they are shown.
 """
 
-import math
 from collections.abc import Callable
 from functools import cache
 
@@ -77,24 +76,6 @@ def step_of_a_law(shown: Shown) -> float:
     return 1 / (variance * (int(shown["n"]) + int(shown["d"]) - 2 + fourth))
 
 
-def learned_entry(shown: Shown) -> float:
-    """P₁₁ of η* Σ⁻¹, for eigenvalues √k and 1/√k of Σ turned by an angle; η* = 1/(20 + 2 + 1 + 0.25)."""
-    k, turn = float(shown["condition number"]), math.radians(float(shown["angle in degrees"]))
-    return (math.cos(turn) ** 2 / math.sqrt(k) + math.sin(turn) ** 2 * math.sqrt(k)) / 23.25
-
-
-def distance_to_ridge(shown: Shown) -> float:
-    """Squared distance, in the metric of Σ, of one preconditioned step to ridge on one prompt."""
-    k, turn = float(shown["condition number"]), math.radians(30)
-    axis = torch.tensor([math.cos(turn), math.sin(turn)], dtype=torch.float64)
-    across = torch.tensor([-axis[1], axis[0]], dtype=torch.float64)
-    sigma = math.sqrt(k) * torch.outer(axis, axis) + torch.outer(across, across) / math.sqrt(k)
-    task = lsa.skewed(sigma, 20, 0.25)
-    x, y, *_ = (each[int(shown["prompt"])] for each in task.sample(10, generator=4))
-    step, ridge = lsa.optimum(task).preconditioner @ x.T @ y, torch.linalg.solve(x.T @ x + sigma / 4, x.T @ y)
-    return ((step - ridge) @ sigma @ (step - ridge)).item()
-
-
 def turned_by_a_right_angle(shown: Shown) -> float:
     k = float(shown["condition number"])
     return 2.25 + 20 / 23.25 * (k**2 + k**-2 - 2 * (k + 1 / k))
@@ -118,8 +99,6 @@ NUMBERS: dict[str, list[tuple[str, Callable[[Shown], float]]]] = {
         (r"η\* = (\d+\.\d+)", lambda shown: 1 / (int(shown["n in training"]) + 5 + 1.25)),
     ],
     "preconditioning": [
-        (r"P₁₁ is (\d+\.\d+)", learned_entry),
-        (r"layer (\d+\.\d+)", distance_to_ridge),
         (r"layer's loss is (\d+\.\d+)", turned_by_a_right_angle),
     ],
     "nonlinear": [

@@ -1,0 +1,88 @@
+"""One number of every live figure, computed again by `lsa`."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+import lsa
+
+
+def prompt_number(state, found):
+    x, y = zip(*state["points"], strict=True)
+    given = [[[each] for each in x]], [y], [[state["query"]]], [0.0]
+    prompts = lsa.Prompts(*(torch.tensor(each, dtype=torch.float64) for each in given))
+    task = lsa.isotropic(1, len(x), state["noise_variance"])
+    best = lsa.optimum(task)
+    assert found["step"] == pytest.approx(best.step, rel=1e-12)
+    layer = lsa.LinearSelfAttention.from_preconditioner(best.preconditioner)
+    assert found["layer"] == pytest.approx(layer(prompts).item(), rel=1e-12)
+    assert found["gd"] == pytest.approx(lsa.gradient_descent(prompts, state["eta"]).item(), rel=1e-12)
+    assert found["bayes"] == pytest.approx(lsa.ridge(prompts, task).item(), rel=1e-12)
+
+
+def projection_number(state, found):
+    task = lsa.isotropic(state["d"], state["n"], state["noise_variance"])
+    layer = lsa.LinearSelfAttention.from_preconditioner(torch.eye(state["d"]).double())
+    with torch.no_grad():
+        layer.value[0, -1, 0] = found["e"]  # a = (e, 0, …, 0, g), M = [I; 0]
+        layer.value[0, -1, -1] = found["g"]
+    loss, best = lsa.population_loss(layer, task).item(), lsa.optimum(task).loss
+    assert found["loss"] == pytest.approx(loss, rel=1e-12)
+    assert found["best"] == pytest.approx(best, rel=1e-12)
+    assert found["distance"] == pytest.approx(loss - best, rel=1e-9)
+
+
+def ellipses_number(state, found):
+    task = lsa.Playground(d=2, condition=state["condition"], rotation=state["degrees"]).task
+    best = lsa.optimum(lsa.skewed(task.covariates.covariance, state["n"], state["noise_variance"]))
+    assert found["P"] == pytest.approx(best.preconditioner.flatten().tolist(), rel=1e-12)
+    assert found["off"][1] == pytest.approx(0, abs=1e-5)  # an angle by its cosine
+    assert found["off"][0] > 5
+
+
+def units_number(state, found):
+    covariates = lsa.Uniform(state["d"], half_width=state["size"])
+    prior = state["prior_variance"] * torch.eye(state["d"]).double()
+    best = lsa.optimum(lsa.Task(covariates, lsa.Linear(prior), state["n"], state["noise_variance"]))
+    assert found["yourLoss"] == pytest.approx(best.loss / 2, rel=1e-12)
+    assert found["yourStep"] == pytest.approx(state["n"] * best.preconditioner[0, 0].item(), rel=1e-12)
+
+
+def flip_number(state, found):
+    """The mean of r G over all turns and mirrors, by 8 of each: exact for polynomials of degree 3."""
+    x, w = (torch.tensor(state[name], dtype=torch.float64) for name in ("points", "w"))
+    step, means = lsa.optimum(lsa.isotropic(2, len(x), 0.1)).step, []
+    for angle, sign in itertools.product(range(8), (1, -1)):
+        c, s = math.cos(angle * math.pi / 4), math.sin(angle * math.pi / 4)
+        Q = torch.tensor([[c, -sign * s], [s, sign * c]], dtype=torch.float64)
+        image = lsa.Prompts((x @ Q.T)[None], (x @ w)[None], torch.zeros(1, 2), torch.zeros(1))
+        r = Q @ w - lsa.gradient_descent_weights(image, step)[0]
+        means.append(r[:, None, None] * image.gram)
+    mean = torch.stack(means).mean(0)
+    pairs = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)]
+    expected = [mean[i, j, k].item() for i in (0, 1) for j, k in pairs]
+    assert found["tensor"] == pytest.approx(expected, abs=1e-12)
+    assert found["even"] == pytest.approx(0, abs=1e-12)
+    assert abs(found["trace"]) > 0.1
+
+
+def playground_number(state, found):
+    del state["speed"], state["preset"]
+    playground = lsa.Playground(**state)
+    loss = lsa.population_loss(playground.layer, playground.task).item()
+    assert found["loss"] == pytest.approx(loss, rel=1e-12)
+    assert found["best"] == pytest.approx(playground.best, rel=1e-12)
+    assert found["pythagoras"] < 1e-13
+
+
+# figure: (what it begins with, the check); with nothing given, its first control is moved before
+NUMBERS = {
+    "prompt": ({}, prompt_number),
+    "projection": ({}, projection_number),
+    "ellipses": ({}, ellipses_number),
+    "units": ({}, units_number),
+    "flip": ({"images": "mirror", "degrees": 360}, flip_number),
+    "playground": ({}, playground_number),
+}
