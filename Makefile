@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
+# What pip is told to install before all else: with TORCH="torch==2.13.0 ..." another build of torch than its own choice.
+TORCH  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install notebooks book serve test bench lock clean
+.PHONY: help install notebooks book serve lab test bench lock clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -14,10 +16,11 @@ install: $(READY)  ## create the virtual environment
 $(READY): requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
+	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-notebooks: $(READY)  ## run the chapters that have changed: book/x.myst.md -> book/x.ipynb
+notebooks: $(READY)  ## run the chapters that have changed: book/source/x.myst.md -> book/x.ipynb
 	$(BIN)/python book/_tools/execute.py
 
 book: $(READY)  ## build the pages into _build/html
@@ -29,6 +32,9 @@ book: $(READY)  ## build the pages into _build/html
 serve: $(READY)  ## build, show on localhost, and build again whenever a file is saved
 	$(BIN)/python book/_tools/serve.py
 
+lab: $(READY)  ## open the chapters in JupyterLab
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book/0-START-HERE.ipynb
+
 test: $(READY)  ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest
@@ -38,7 +44,9 @@ bench: $(READY)  ## measure speed side by side; writes benchmarks/results.json
 	$(BIN)/python benchmarks/measure.py
 
 lock: $(READY)  ## write down the versions of everything installed
-	$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | sed '/@ file/d; s/+cpu$$//' > constraints.txt
+	@# what other systems need has a marker and is kept as it is
+	{ $(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | sed '/@ file/d; s/+cpu$$//'; grep ';' constraints.txt; } > constraints.new
+	mv constraints.new constraints.txt
 
 clean:  ## delete what can be made again
 	rm -rf _build $(VENV) *.egg-info
