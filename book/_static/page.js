@@ -1,5 +1,11 @@
-// Small repairs for those who read with a keyboard or a screen reader.
+// Small repairs for those who read with a keyboard, with a screen reader or on a narrow screen.
 (() => {
+  // MathJax's MathML for screen readers counts on a menu, which these pages do without.
+  const ready = () => {
+    delete MathJax.config.options?.menuOptions;
+    MathJax.startup.defaultReady();
+  };
+  if (window.MathJax) window.MathJax.startup = { ready };
   const repair = () => {
     // Two of the theme's buttons have names that leave out what is written on them.
     document.querySelector(".search-button-field")?.removeAttribute("aria-label");
@@ -10,7 +16,17 @@
       else box.removeAttribute("tabindex");
     }
   };
-  window.addEventListener("resize", repair);
+  // Formulas are broken into lines for the width they were set in.
+  let width = innerWidth;
+  let later;
+  window.addEventListener("resize", () => {
+    clearTimeout(later);
+    later = setTimeout(async () => {
+      if (innerWidth !== width) await window.MathJax?.startup?.document?.rerenderPromise();
+      width = innerWidth;
+      repair();
+    }, 150);
+  });
   window.addEventListener("load", () => {
     const typeset = window.MathJax?.startup?.promise ?? Promise.resolve();
     typeset.then(repair);

@@ -25,9 +25,17 @@ WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 # (package, version, npm's integrity, what the pages need of it)
 ASSETS = [
     (
-        "mathjax", "3.2.2",
-        "sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/FEsPsjKPZGJvtRZM1vO+geW0OhGw==",
-        ["es5/tex-chtml.js", "es5/input/tex/extensions", "es5/output/chtml/fonts/woff-v2", "LICENSE"],
+        "mathjax", "4.1.3",
+        "sha512-BN/8Pkgn7G1pIDYJqd9md+JHsE/jydSYbyOZnSdSA0WziuVO8mRxdYiWFumkVVly/8U+hm9DpIIoWuvySverzw==",
+        [
+            "startup.js", "core.js", "input/tex.js", "input/tex/extensions/html.js", "output/chtml.js",
+            "a11y/assistive-mml.js", "LICENSE",
+        ],
+    ),
+    (
+        "@mathjax/mathjax-newcm-font", "4.1.3",
+        "sha512-gzAB3dFHilHX1l5x2xUqRL+1jDQt3Fyza1DkEMVXWC4E8SvsGdlgEza47HYi2WhVcgfkvf4zgUGzuhbq3Pjlew==",
+        ["chtml.js", "chtml/woff2", "chtml/dynamic"],
     ),
     (
         "@jupyter-widgets/html-manager", "1.0.15",
@@ -54,7 +62,7 @@ def fetch_assets(app: Sphinx) -> None:
 
 
 def point_to_assets(app: Sphinx, config: Config) -> None:
-    config.mathjax_path = "mathjax/es5/tex-chtml.js"
+    config.mathjax_path = "mathjax/startup.js"
     # widgets.js prepares the other, which is deferred: the text need not wait for two megabytes of script
     config.nb_ipywidgets_js = {"widgets.js": {}, "html-manager/dist/embed.js": {"defer": "defer"}}
 
