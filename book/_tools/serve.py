@@ -2,12 +2,12 @@
 
     python book/_tools/serve.py [port]
 
-Only the chapters that changed are run again. A failure is shown, and the last good pages stay.
+Stored notebooks with the code of their source count as up to date when this starts; after that, the chapters
+that changed are run again. A failure is shown, and the last good pages stay.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import http.server
 import subprocess
@@ -16,14 +16,12 @@ import threading
 import time
 from pathlib import Path
 
+import trouble  # noqa: F401  Ctrl-C and a port in use end in a line
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "_build" / "html"
-WATCHED = ["_*.yml", "book/source/*", "book/_static/*", "book/_tools/*.py", "lsa/*.py"]
-BIN = Path(sys.executable).parent
-COMMANDS = [  # what `make notebooks` and `make book` run
-    [BIN / "python", "book/_tools/execute.py"],
-    [BIN / "jupyter-book", "build", ".", "-n", "-W", "--keep-going", "--quiet"],
-]
+WATCHED = ["_*.yml", "book/source/*", "book/_static/**/*", "book/_tools/*.py", "lsa/**/*.py", "lsa/**/*.js"]
+NOTEBOOKS, BOOK = ([sys.executable, f"book/_tools/{name}.py"] for name in ("execute", "pages"))
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -37,31 +35,32 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 def state() -> dict[Path, int]:
     """When each watched file was last written."""
-    return {path: path.stat().st_mtime_ns for pattern in WATCHED for path in ROOT.glob(pattern)}
+    found = (path for pattern in WATCHED for path in ROOT.glob(pattern) if not path.name.startswith("."))
+    return {path: path.stat().st_mtime_ns for path in found if path.exists()}
 
 
-def build() -> None:
-    for command in COMMANDS:
+def build(*options: str) -> None:
+    for command in ([*NOTEBOOKS, *options], BOOK):
         if subprocess.run(command, cwd=ROOT).returncode:
             print("The build failed; see above. Waiting for the next change.", flush=True)
             return
     print("Built. Reload the page.", flush=True)
 
 
-def main() -> None:
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else 8000
-    PAGES.mkdir(parents=True, exist_ok=True)
+def main(arguments: list[str]) -> None:
+    port = int(arguments[0]) if arguments else 8000
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Handler, directory=PAGES))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(f"The book: http://localhost:{port}/  (stop with Ctrl+C)", flush=True)
+    print(f"The book: http://localhost:{server.server_port}/  (stop with Ctrl+C)", flush=True)
+    answering = threading.Thread(target=server.serve_forever, daemon=True)
     seen: dict[Path, int] = {}
     while True:
+        if not answering.is_alive() and (PAGES / "index.html").exists():
+            answering.start()  # a browser that asked earlier has waited for the first pages
         if (now := state()) != seen:
+            build(*([] if seen else ["--adopt"]))
             seen = now
-            build()
         time.sleep(0.5)
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        main()
+    main(sys.argv[1:])

@@ -17,6 +17,7 @@ from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
 from sphinx_proof.directive import DEFAULT_REALTYP_TO_COUNTERTYP, ElementDirective
 from sphinx_proof.nodes import NODE_TYPES, depart_enumerable_node, visit_enumerable_node
+from trouble import Trouble, in_words
 from weave import for_the_page, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,8 +53,8 @@ def fetch_assets(app: Sphinx) -> None:
     for name, version, integrity, wanted in ASSETS:
         try:
             package = npm_package(name, version, integrity)
-        except RuntimeError as error:
-            raise SystemExit(f"\n{error}") from None  # Jupyter Book buries other exceptions under its own
+        except (Trouble, OSError) as error:
+            raise SystemExit(in_words(error)) from None  # Jupyter Book buries other exceptions under its own
         place = Path(app.outdir) / "_static" / name.rpartition("/")[2]
         for pattern in wanted:
             for path in package.glob(pattern):
@@ -119,7 +120,7 @@ def read_chapter(app: Sphinx, page: str, text: list[str]) -> None:
         try:
             text[0] = write(for_the_page(name))
         except ValueError as error:
-            raise SystemExit(f"\n{name}: {error}") from None
+            raise SystemExit(f"{name}: {error}") from None
 
 
 def mend_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

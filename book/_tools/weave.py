@@ -19,15 +19,22 @@ def give_outputs(notebook: nbformat.NotebookNode, run: nbformat.NotebookNode) ->
     return notebook
 
 
+def stored(name: str) -> nbformat.NotebookNode:
+    """A chapter's notebook as it is stored."""
+    try:
+        return nbformat.read(target(name), as_version=4)
+    except (FileNotFoundError, ValueError, KeyError, AttributeError, nbformat.ValidationError):
+        raise ValueError(f"book/{name}.ipynb is missing or damaged: run `make notebooks`") from None
+
+
 def for_the_page(name: str) -> nbformat.NotebookNode:
     """A chapter as written, with the stored outputs."""
-    return give_outputs(read_source(source(name)), nbformat.read(target(name), as_version=4))
+    return give_outputs(read_source(source(name)), stored(name))
 
 
 def for_the_notebook(name: str, run: nbformat.NotebookNode | None = None) -> str:
     """The file of a chapter's notebook, with the outputs of `run`, or else the stored ones."""
-    run = run or nbformat.read(target(name), as_version=4)
-    return write(give_outputs(Page(name).notebook(read_source(source(name))), run))
+    return write(give_outputs(Page(name).notebook(read_source(source(name))), run or stored(name)))
 
 
 def for_the_index() -> str:
