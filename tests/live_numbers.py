@@ -57,7 +57,7 @@ def flip_number(state, found):
     for angle, sign in itertools.product(range(8), (1, -1)):
         c, s = math.cos(angle * math.pi / 4), math.sin(angle * math.pi / 4)
         Q = torch.tensor([[c, -sign * s], [s, sign * c]], dtype=torch.float64)
-        image = lsa.Prompts((x @ Q.T)[None], (x @ w)[None], torch.zeros(1, 2), torch.zeros(1))
+        image = lsa.Prompts.of((x @ Q.T)[None], (x @ w)[None], torch.zeros(1, 2), torch.zeros(1))
         r = Q @ w - lsa.gradient_descent_weights(image, step)[0]
         means.append(r[:, None, None] * image.gram)
     mean = torch.stack(means).mean(0)
@@ -77,6 +77,78 @@ def playground_number(state, found):
     assert found["pythagoras"] < 1e-13
 
 
+def isotropic(state) -> lsa.Task:
+    return lsa.isotropic(state["d"], state["n"], state["noise_variance"])
+
+
+def target_number(state, found):
+    """The first family of the menu: a network of three ReLUs in the plane."""
+    task = lsa.nonlinear(lsa.ReLUNetwork(width=3), 2, state["n"], state["noise_variance"])
+    best = lsa.optimum(task)
+    assert found["step"] == pytest.approx(best.step, rel=1e-12)
+    assert found["best"] == pytest.approx(best.loss, rel=1e-12)
+    assert found["loss"] == pytest.approx(lsa.one_step_loss(state["eta"], task), rel=1e-12)
+
+
+def lengths_number(state, found):
+    """Shown twice, the labels and covariates of a prompt have the covariance of one with doubled sums."""
+    trained, n, d, noise = isotropic(state), state["seen"], state["d"], state["noise_variance"]
+    step = lsa.optimum(trained).step
+    assert found["sum"] == pytest.approx(lsa.one_step_loss(2 * step, lsa.isotropic(d, n, noise)), rel=1e-12)
+    assert found["silent"] == pytest.approx(d + noise, rel=1e-12)
+
+
+def losses_number(state, found):
+    best = lsa.optimum(isotropic(state))
+    assert found["step"] == pytest.approx(best.step, rel=1e-5)  # by comparing heights
+    assert found["least"] == pytest.approx(best.loss, rel=1e-9)
+
+
+def traps_number(state, found):
+    task = isotropic(state)
+    traps = lsa.traps(task, state["heads"])
+    assert traps
+    assert found["traps"] == pytest.approx([trap.loss for trap in traps], rel=1e-9)
+    assert found["best"] == pytest.approx(lsa.optimum(task).loss, rel=1e-12)
+
+
+def ladder_number(state, found):
+    ladder = lsa.ladder(isotropic(state), state["k"])
+    assert found["loss"] == pytest.approx(ladder.loss, rel=1e-9)
+    assert found["nodes"] == pytest.approx(sorted(ladder.nodes.tolist()), rel=1e-9)
+
+
+def temperature_number(state, found):
+    (lengths, *_), beta = lsa.live.temperature.__defaults__, math.exp(state["k"] / 10)
+    n = lengths[state["length"]]
+    task = lsa.isotropic(state["d"], n, state["noise_variance"])
+    assert found["head"] == pytest.approx(lsa.softmax_loss(task, beta).loss, rel=1e-6)  # 8 digits
+    assert found["pair"] == pytest.approx(lsa.softmax_loss(task, beta, pair=True).loss, rel=1e-6)
+    assert found["linear"] == pytest.approx(lsa.optimum(task).loss, rel=1e-12)
+    assert found["floor"] == pytest.approx(lsa.score_floor(task), rel=1e-9)
+
+
+def flow_number(state, found):
+    task = isotropic(state)
+    (trap,) = lsa.traps(task)
+    assert found["best"] == pytest.approx(lsa.optimum(task).loss, rel=1e-12)
+    assert found["caught"] == pytest.approx(trap.loss, rel=1e-9)
+    assert found["optimum"] + found["trap"] <= 30
+
+
+def reynolds_number(state, found):
+    """The dimension of the invariants is the mean character of Sym²(x ⊕ y) ⊗ x_q over the group."""
+    d, characters = state["d"], []
+    for permutation in itertools.permutations(range(d)):
+        for signs in itertools.product((1, -1), repeat=d):
+            g = torch.zeros(d, d)
+            g[range(d), list(permutation)] = torch.tensor(signs).float()
+            trace, square = g.trace().item(), (g @ g).trace().item()
+            characters.append(((trace + 1) ** 2 + square + 1) / 2 * trace)
+    assert found["left"] == round(sum(characters) / len(characters)) == 1
+    assert found["entries"] == (d + 1) * (d + 2) // 2 * d
+
+
 # figure: (what it begins with, the check); with nothing given, its first control is moved before
 NUMBERS = {
     "prompt": ({}, prompt_number),
@@ -85,4 +157,12 @@ NUMBERS = {
     "units": ({}, units_number),
     "flip": ({"images": "mirror", "degrees": 360}, flip_number),
     "playground": ({}, playground_number),
+    "target": ({}, target_number),
+    "lengths": ({"copies": 2, "seen": 12}, lengths_number),
+    "losses": ({"loss": "squared", "n": 12}, losses_number),
+    "traps": ({"d": 3, "n": 40, "noise_variance": 0.25}, traps_number),
+    "ladder": ({}, ladder_number),
+    "temperature": ({}, temperature_number),
+    "flow": ({"d": 3, "n": 60}, flow_number),
+    "reynolds": ({"group": "signed"}, reynolds_number),
 }

@@ -53,7 +53,8 @@ def test_python_is_one_that_the_package_supports():
 
 def test_every_package_is_pinned_at_the_version_of_the_checks(installed):
     lines = (ROOT / "constraints.txt").read_text().splitlines()
-    pins = {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
+    pinned = (line.partition(";")[0].strip().split("==") for line in lines)  # behind ; where it is wanted
+    pins = {canonicalize_name(name): version for name, version in pinned}
     here = {name: distribution(name).version.partition("+")[0] for name in installed - {"lsa", "setuptools"}}
     assert {name: pins.get(name) for name in here} == here
 

@@ -438,7 +438,8 @@ def test_notebooks_have_the_headings_and_names_of_the_pages(html, name):
     def words(shown: str) -> str:
         return re.sub(r"<[^>]*>|[`*$\s’']|\\[()]|^#+ ", "", unescape(shown))
 
-    headings = [words(each) for each in re.findall(r"<h[123]>((?:(?!</h).)*?)<a class=\"headerlink", page, flags=re.S)]
+    heading = r"<h[123]>((?:(?!</h).)*?)<a class=\"headerlink"
+    headings = [words(each) for each in re.findall(heading, page, flags=re.S)]
     theirs = [words(each) for each in re.findall(r"^#{1,3} .*", text, flags=re.M)]
     own = re.compile(r"Exercise\d|Take-aways|…")  # headings that JupyterLab needs to fold by
     assert [each for each in theirs if not own.match(each)] == headings
