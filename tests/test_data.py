@@ -57,6 +57,78 @@ def test_a_sample_depends_on_the_generator_alone(target):
     assert not torch.equal(first.x, task.sample(5, generator=8).x)
 
 
+task, short = linear_task(3, 6, seed=60, mean=True), linear_task(3, 2, seed=61)
+LAYER = lsa.LinearSelfAttention(3, generator=7)
+DRAWS = {
+    **{str(law): lambda law=law: law.sample(4, generator=7) for law in LAWS},
+    **{
+        f"{target} {k}": lambda target=target: lsa.nonlinear(target, 3, 4, 0.1).sample(4, 7).y
+        for k, target in enumerate(TARGETS)
+    },
+    "a linear task": lambda: task.sample(4, 7).y,
+    "a Gram matrix": lambda: task.sample_gram(4, 7),
+    "a Gram matrix of a short prompt": lambda: short.sample_gram(4, 7),
+    "a Gram matrix of another law": lambda: lsa.Task(lsa.Sphere(3), task.target, 6, 0.3).sample_gram(4, 7),
+    "a Gram matrix of another target": lambda: lsa.nonlinear(lsa.Cosine(), 3, 4, 0.1).sample_gram(4, 7),
+    "weights": lambda: task.target.draw_weights(4, 7),
+    "estimates": lambda: lsa.estimate_moments(lsa.nonlinear(lsa.Cosine(), 3, 4), 128, 7).fourth,
+    "a comparison": lambda: torch.tensor(lsa.compare(LAYER, 0.1, task, 9, 7)),
+    "a layer": lambda: lsa.LinearSelfAttention(3, generator=7).key,
+    "its read-out": lambda: lsa.LinearSelfAttention(3, generator=7).readout,
+    "softmax": lambda: lsa.SoftmaxAttention(3, generator=7).M,
+    "layers": lambda: lsa.LinearTransformer(3, 2, generator=7).P,
+    "losses of layers": lambda: lsa.LinearTransformer(3, 1, generator=7).sampled_losses(task, 4, 7),
+    "losses of softmax": lambda: lsa.SoftmaxAttention(3, generator=7).sampled_losses(task, 4, 7),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_no_draw_touches_the_global_generator(draw):
+    before = torch.get_rng_state()
+    first = draw()
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(draw(), first)
+
+
+def test_training_does_not_touch_the_global_generator():
+    before = torch.get_rng_state()
+    layer = lsa.LinearSelfAttention(2, generator=0)
+    lsa.fit(layer, lsa.isotropic(2, 5), loss="samples", steps=2, batch=4, generator=1)
+    lsa.fit(layer, lsa.nonlinear(lsa.Sign(), 2, 5), loss="samples", steps=2, batch=4, generator=1)
+    lsa.fit(layer, lsa.isotropic(2, 5), steps=5)
+    lsa.fit_samples(lsa.SoftmaxAttention(2, generator=0), lsa.isotropic(2, 5), steps=2, batch=4, generator=1)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("half_width", [3**0.5, 0.5, 4.0])
+def test_uniform_covariates_fill_their_cube(half_width):
+    x = lsa.Uniform(2, half_width).sample(20_000, generator=0).abs()
+    assert 0.999 * half_width < x.max() <= half_width
+    assert abs(z_score((x[:, 0] < half_width / 2).double(), 0.5)) < 4
+    eye = torch.eye(2, dtype=torch.float64)
+    torch.testing.assert_close(lsa.Uniform(2, half_width).covariance, half_width**2 / 3 * eye)
+    assert lsa.Uniform(2).covariance.equal(eye)  # and not almost: white laws are not multiplied
+
+
+def test_other_laws_have_the_support_they_claim():
+    assert set(lsa.Rademacher(2).sample(100, generator=0).flatten().tolist()) == {-1.0, 1.0}
+    radii = lsa.Sphere(5).sample(100, generator=0).norm(dim=-1)
+    torch.testing.assert_close(radii, torch.full_like(radii, 5**0.5))
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_a_quadratic_target_is_a_symmetric_form_of_unit_power(d):
+    """Q from f at e_i + e_j: entries of variance 1/(4·entries) off the diagonal, twice that on it."""
+    f = lsa.Quadratic().draw(20_000, d, torch.Generator().manual_seed(0))
+    eye = torch.eye(d, dtype=torch.float64)
+    points = torch.stack([torch.zeros(d), eye[0], eye[1], eye[0] + eye[1]]).expand(20_000, 4, d)
+    zero, one, two, both = f(points).T
+    entries = d * (d + 1) / 2
+    assert abs(z_score((one - zero) ** 2, 1 / (2 * entries))) < 4
+    assert abs(z_score(((both - one - two + zero) / 2) ** 2, 1 / (4 * entries))) < 4
+    assert abs(z_score(zero**2, d / (2 * entries))) < 4  # (tr Q)²
+
+
 def test_each_prompt_has_its_own_function_and_shares_it_with_the_query():
     task = lsa.isotropic(d=2, n=6)
     prompts = task.sample(20, generator=0)

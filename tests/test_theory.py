@@ -201,3 +201,38 @@ def test_one_step_loss_is_the_loss_of_the_constructed_layer():
     task, P = linear_task(3, 6, seed=4, mean=True), normal(3, 3, seed=5) / 10
     layer = lsa.LinearSelfAttention.from_preconditioner(P)
     assert lsa.one_step_loss(P, task) == pytest.approx(lsa.population_loss(layer, task).item(), rel=1e-12)
+
+
+def test_the_standard_error_is_the_jackknife():
+    """√((N − 1)/N Σ_k (θ_k − θ̄)²), θ_k the loss of the best step from all groups but the k-th."""
+    task = lsa.nonlinear(OwnLinear(), 2, 5, 0.3)
+    best = lsa.optimum(task, samples=1024, generator=3)
+    C, S, power, *_ = lsa.estimate_moments(task, 1024, 3)
+
+    def loss(kept):
+        c, s = C[kept].mean(0), S[kept].mean(0) + 0.3 * torch.eye(2, dtype=torch.float64)
+        return power[kept].mean() + 0.3 - 5 * torch.trace(c @ torch.linalg.inv(s + 4 * c) @ c)
+
+    count = len(power)
+    assert count == 64
+    others = torch.stack([loss(torch.arange(count) != k) for k in range(count)])
+    error = ((count - 1) / count * (others - others.mean()).square().sum()).sqrt()
+    assert best.loss == pytest.approx(loss(torch.ones(count, dtype=torch.bool)).item(), rel=1e-10)
+    assert best.standard_error == pytest.approx(error.item(), rel=1e-8)
+
+
+def test_a_weak_direction_counts_and_what_rounding_leaves_of_none_does_not():
+    """Spectra of x over eleven decades; and a singular Σ in a rotated basis, where zeros come as 1e-16."""
+    n, noise = 5, 0.3
+    for least in (1e-3, 1e-6, 1e-9, 1e-11):
+        sigma = torch.diag(torch.tensor([1.0, least], dtype=torch.float64))
+        best = lsa.optimum(lsa.skewed(sigma, n, noise))
+        assert best.loss == pytest.approx(2 + noise - 2 * n / (n + 3 + noise), rel=1e-6)
+        assert best.step == pytest.approx(1 / (n + 3 + noise), rel=1e-6)
+    for seed in range(20):
+        basis = torch.linalg.qr(normal(8, 8, seed=seed))[0][:, :3]
+        singular = lsa.Task(lsa.Gaussian(basis @ basis.T), lsa.Linear(torch.eye(8)), n, noise)
+        best = lsa.optimum(singular)
+        assert best.loss == pytest.approx(3 + noise - 3 * n / (n + 4 + noise), rel=1e-9)
+        assert best.step == pytest.approx(1 / (n + 4 + noise), rel=1e-9)
+        torch.testing.assert_close(best.preconditioner, best.step * basis @ basis.T)

@@ -1,10 +1,12 @@
 """Training ends where theory says, from every start that can, and says so when it cannot."""
 
+import io
 import re
 
 import pytest
 import torch
 from laws import TARGETS, conditioned, linear_task, normal
+from tqdm import tqdm
 
 import lsa
 
@@ -263,3 +265,28 @@ def test_a_progress_bar_only_where_somebody_watches(monkeypatch, capsys):
     assert "training" in capsys.readouterr().err
     lsa.fit(Layer(2), task, steps=3, progress=False)
     assert capsys.readouterr().err == ""
+
+
+def test_the_bar_counts_steps_and_shows_the_excess(monkeypatch):
+    bars = []
+
+    def watched(steps, progress):
+        bars.append(tqdm(total=steps, file=io.StringIO(), mininterval=0))
+        return bars[-1]
+
+    monkeypatch.setattr("lsa.training.bar", watched)
+    task = lsa.isotropic(2, 4, 0.1)
+    run = lsa.fit(Layer(2, generator=0), task, optimizer="adam", steps=7)
+    (bar,) = bars
+    assert bar.n == bar.total == 7
+    assert bar.postfix == f"excess={run.excess[-1]:.1e}"
+    run = lsa.fit(Layer(2, generator=0), task)  # stops by itself: a bar that ends full
+    assert bars[-1].n == bars[-1].total == len(run.losses) - 1 < 300
+
+
+def test_l_bfgs_begins_with_the_given_rate():
+    task, losses = lsa.isotropic(3, 6, 0.1), {}
+    for rate in (None, 1.0, 0.05):
+        losses[rate] = lsa.fit(Layer(3, scale=0.5, generator=0), task, steps=4, learning_rate=rate).losses
+    assert torch.equal(losses[None], losses[1.0])
+    assert (losses[None][1] - losses[0.05][1]).abs() > 1e-3
