@@ -69,7 +69,7 @@ class Visit:
 
     def settle(self) -> Visit:
         """Wait for the formulas and widgets, which come after the text."""
-        self.page.evaluate("() => window.MathJax?.startup?.promise")
+        self.page.wait_for_function("() => document.documentElement.dataset.setFor")
         self.page.wait_for_function(SETTLED)
         return self
 
@@ -78,8 +78,8 @@ class Visit:
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         self.page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
-        # a change of width reaches the page, its layout and its pictures one after the other
-        self.page.wait_for_function("width => innerWidth === width", arg=width)
+        # a change of width reaches the page, its formulas, its layout and its pictures one after the other
+        self.page.wait_for_function("w => document.documentElement.dataset.setFor === String(w)", arg=width)
         for _ in range(3):
             self.page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
         return self.page

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
 VIEW = "application/vnd.jupyter.widget-view+json"
 IMAGES = ("image/png", "image/svg+xml", "image/jpeg")
-LONGEST, MEDIAN = 25, 5  # lines of a code cell
+LONGEST, MEDIAN, WIDEST = 25, 5, 79  # lines of a code cell, and characters of a line
 
 
 def code_cells(notebook) -> list:
@@ -101,6 +101,14 @@ def long_cells(notebook) -> Iterator[str]:
     yield from (f"code cell {i + 1} has {lines} lines" for i, lines in enumerate(lengths) if lines > LONGEST)
     if lengths and statistics.median(lengths) > MEDIAN:
         yield f"the median code cell has {statistics.median(lengths)} lines"
+
+
+def wide_lines(notebook) -> Iterator[str]:
+    """Lines that would scroll in their box on the page."""
+    for number, cell in enumerate(code_cells(notebook), 1):
+        longest = max(map(len, cell.source.removeprefix(plain.HINT).splitlines()), default=0)
+        if longest > WIDEST:
+            yield f"code cell {number} has a line of {longest} characters"
 
 
 def private_names(notebook) -> Iterator[str]:
@@ -203,8 +211,8 @@ def no_turn(notebook) -> Iterator[str]:
 
 LATER: list[Callable] = [no_turn]  # to join CHECKS when every chapter has its cell
 CHECKS: list[Callable] = [
-    unexecuted, unclean, wordless_figures, dead_widgets, long_cells, private_names, machine_traces,
-    unstable_metadata, unsound_headings, unsolved_exercises, overtaken_widgets,
+    unexecuted, unclean, wordless_figures, dead_widgets, long_cells, wide_lines, private_names,
+    machine_traces, unstable_metadata, unsound_headings, unsolved_exercises, overtaken_widgets,
 ]
 
 
@@ -298,6 +306,7 @@ FAULTS = [
     (dead_widgets, lambda nb: nb.cells[3].outputs[0].data.pop("image/png"), "no picture"),
     (long_cells, lambda nb: nb.cells[1].update(source="x = 1\n" * 26), "26 lines"),
     (long_cells, lambda nb: [cell.update(source="x = 1\n" * 6) for cell in nb.cells[1:4]], "median"),
+    (wide_lines, lambda nb: nb.cells[1].update(source="x" * 80), "80 characters"),
     (private_names, lambda nb: nb.cells[1].update(source="from lsa.theory import _solve"), "_solve"),
     (private_names, lambda nb: nb.cells[1].update(source="import lsa._core"), "_core"),
     (private_names, lambda nb: nb.cells[1].update(source="lsa.theory._solve(2)"), "_solve"),

@@ -122,10 +122,49 @@ def test_accessible(visit, theme):
     assert bad == [], "\n".join(bad)
 
 
-def test_fits_a_phone(visit):
-    page = visit.look(width=390)
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390, "the page scrolls sideways"
+@pytest.mark.parametrize("width", [390, 768, 1000, 1100, 1199, 1280, 1920])
+def test_fits(visit, width):
+    page = visit.look(width=width)
+    wide = page.evaluate("() => document.documentElement.scrollWidth")
+    assert wide <= width, "the page scrolls sideways"
     assert cut_off(page) == []
+    notes = page.evaluate("""() => [...document.querySelectorAll('aside.margin')].filter(e => {
+        const { left, right } = e.getBoundingClientRect();
+        return left < 0 || right > innerWidth; }).map(e => e.textContent)""")
+    assert notes == [], "margin notes out of the window"
+    assert orphans(page) == [], "punctuation that begins a line, behind its formula"
+
+
+def orphans(page: Page) -> list[str]:
+    return page.evaluate("""() => [...document.querySelectorAll('article span.math')].filter(formula => {
+        const after = formula.nextSibling;
+        const last = [...formula.querySelectorAll('mjx-math')].pop();
+        if (after?.nodeType !== 3 || !/^[.,;:!?)]/.test(after.data) || !last?.checkVisibility()) return false;
+        const sign = document.createRange();
+        sign.setStart(after, 0);
+        sign.setEnd(after, 1);
+        return sign.getBoundingClientRect().top > last.getBoundingClientRect().bottom - 3;
+    }).map(formula => formula.textContent + formula.nextSibling.data.slice(0, 9))""")
+
+
+def test_few_formulas_scroll_on_a_phone(visit):
+    formulas, cut = visit.look(width=390).evaluate("""() => {
+        const seen = e => e.checkVisibility({ contentVisibilityAuto: true });
+        const formulas = [...document.querySelectorAll('article div.math')].filter(seen);
+        const cut = formulas.filter(box => [...box.querySelectorAll('mjx-math')].some(e =>
+            e.getBoundingClientRect().right > box.getBoundingClientRect().right + 1));
+        return [formulas.length, cut.map(box => box.id || box.textContent.slice(0, 60))]; }""")
+    assert len(cut) <= 0.15 * formulas, cut
+
+
+def test_code_leaves_room_for_the_story(visit):
+    """What is folded does not count."""
+    share = visit.look().evaluate("""() => {
+        const height = e => e.getBoundingClientRect().height;
+        const code = [...document.querySelectorAll('article .cell_input')];
+        const open = code.filter(e => e.checkVisibility({ contentVisibilityAuto: true }));
+        return open.reduce((sum, e) => sum + height(e), 0) / height(document.querySelector('article')); }""")
+    assert share <= 0.15
 
 
 @pytest.mark.parametrize("width", [1200, 390])

@@ -16,19 +16,22 @@
       else box.removeAttribute("tabindex");
     }
   };
-  // Formulas are broken into lines for the width they were set in.
-  let width = innerWidth;
+  // Formulas are broken into lines for one width of the window; at another they are set again.
+  const root = document.documentElement;
+  const settle = () => {
+    root.dataset.setFor = innerWidth;
+    repair();
+  };
   let later;
   window.addEventListener("resize", () => {
     clearTimeout(later);
     later = setTimeout(async () => {
-      if (innerWidth !== width) await window.MathJax?.startup?.document?.rerenderPromise();
-      width = innerWidth;
-      repair();
+      if (root.dataset.setFor !== String(innerWidth)) await window.MathJax?.startup?.document?.rerenderPromise();
+      settle();
     }, 150);
   });
   window.addEventListener("load", () => {
     const typeset = window.MathJax?.startup?.promise ?? Promise.resolve();
-    typeset.then(repair);
+    typeset.then(settle);
   });
 })();
