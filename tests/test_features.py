@@ -5,10 +5,12 @@ import math
 
 import numpy as np
 import pytest
+from chapter_code import functions
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import Legendre, leggauss
 
 rng = np.random.default_rng
+chapter = functions("depth")
 
 
 def best_step(C, S, sigma, power, noise, n):
@@ -62,6 +64,7 @@ def test_the_staircase_on_the_circle():
     full = best_step(m.T @ m / len(f), S, np.eye(7), (f**2).mean(), noise, n)
     formula = staircase([0.0, *(a * a for a in c)], [1, 2, 2, 2], n, noise)
     assert full == pytest.approx(formula, rel=1e-12)
+    assert full == pytest.approx(chapter.staircase([0.0, *(a * a for a in c)], n, noise, 3, 2), rel=1e-12)
     assert formula == pytest.approx(1.419840931424, abs=1e-11)
 
 
@@ -84,6 +87,8 @@ def test_the_staircase_on_the_sphere(g, expected, linear):
     theta = [a / ((2 * k + 1) * (power + noise) + (n - 1) * a) for k, a in enumerate(v)]
     loss = power + noise - sum(n * a * b for a, b in zip(v, theta, strict=True))
     assert loss == pytest.approx(expected, abs=6e-6)
+    up_to_three = [*v, power - sum(v)]  # what is left is out of reach
+    assert chapter.staircase(up_to_three, n, noise, 3, 3) == pytest.approx(loss, rel=1e-12)
     assert power + noise - n * v[1] * theta[1] == pytest.approx(linear, abs=6e-6)
     r, batch = rng(1), 40_000
 

@@ -84,8 +84,43 @@ def test_moments_up_to_forty(n):
     assert trace_moments(n, 2, 40) == [planar_moment(n, k) for k in range(1, 41)]
 
 
-def test_the_third_moment_that_the_chapter_shows():
-    assert trace_moments(10, 5, 3) == [50, 50 * 16, 16200]
+def skew_product(p: int, q: int) -> Fraction:
+    """∫∫ sign(y − x) xᵖ y^q exp(−(x + y)/2) dx dy over x, y > 0."""
+
+    def below(p: int, q: int) -> Fraction:  # ∫∫ over x < y, with exp(−x − y)
+        tail = sum(
+            Fraction(math.factorial(q + j), math.factorial(j) * 2 ** (q + j + 1)) for j in range(p + 1)
+        )
+        return math.factorial(p) * (math.factorial(q) - tail)
+
+    return 2 ** (p + q + 2) * (below(p, q) - below(q, p))
+
+
+def inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
+    size = len(matrix)
+    rows = [[*row, *(Fraction(i == j) for j in range(size))] for i, row in enumerate(matrix)]
+    for i in range(size):
+        pivot = next(k for k in range(i, size) if rows[k][i])
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for k in range(size):
+            if k != i and rows[k][i]:
+                rows[k] = [a - rows[k][i] * b for a, b in zip(rows[k], rows[i], strict=True)]
+    return [row[size:] for row in rows]
+
+
+@pytest.mark.parametrize(("n", "d"), [(5, 4), (9, 4), (9, 6), (31, 8)])
+def test_moments_up_to_forty_by_pfaffians(n, d):
+    """The law of the eigenvalues, ∏ λ^((n−d−1)/2) e^(−λ/2) |Δ|, has Pfaffians for integrals (de Bruijn).
+
+    For even d and whole exponents E Σ λᵏ = ½ tr A⁻¹A′, A = ⟨λⁱ, λʲ⟩; A′ is how A grows with the weight 1 + t λᵏ.
+    """
+    a = (n - d - 1) // 2
+    A = inverse([[skew_product(i + a, j + a) for j in range(d)] for i in range(d)])
+    found = trace_moments(n, d, 40)
+    for k in (1, 2, 3, 10, 25, 40):
+        expected = sum(A[j][i] * skew_product(i + k + a, j + a) for i in range(d) for j in range(d))
+        assert found[k - 1] == expected
 
 
 # ---- the ladder ----
@@ -132,6 +167,9 @@ def test_first_rungs_in_closed_form(n, d, noise):
         (1, 50, 2.0, 6),
         (10**6, 100, 0.0, 5),
         (7, 3, 0.125, 20),
+        (10, 5, 0.25, 20),
+        (50, 50, 0.0, 20),
+        (10**6, 200, 1.0, 20),
     ],
 )
 def test_continued_fraction_is_the_normal_equations(n, d, noise, k):
@@ -170,6 +208,30 @@ def test_nodes_and_weights_in_one_dimension_are_laguerres(n):
             assert abs(node / exact - 1) < 1e-12
     moments = [(found.weights * found.nodes**j).sum().item() for j in range(2 * k)]
     assert moments == pytest.approx([float(m) for m in trace_moments(n, 1, 2 * k)], rel=1e-13)
+
+
+@pytest.mark.parametrize(("n", "d"), [(10, 5), (1, 50), (50, 50), (7, 300), (10**6, 200)])
+def test_twenty_nodes_to_twelve_digits(n, d):
+    """From the moments by another way, with 400 digits: Hankel matrix, Cholesky factor, eigenvalues."""
+    k, noise = 20, 0.25
+    with mpmath.workdps(400):
+        m = [mpmath.mpf(value) for value in trace_moments(n, d, 2 * k)]
+        scale = m[1] / m[0]
+        m = [value / scale**i for i, value in enumerate(m)]
+        R = mpmath.cholesky(mpmath.matrix([[m[i + j] for j in range(k)] for i in range(k)])).T
+        moved = mpmath.matrix([[m[i + j + 1] for j in range(k)] for i in range(k)])
+        inverse_R = R**-1
+        J = inverse_R.T * moved * inverse_R
+        with mpmath.workdps(60):
+            values, vectors = mpmath.eigsy((J + J.T) / 2)
+        nodes = [value * scale for value in values]
+        weights = [m[0] * vectors[0, j] ** 2 for j in range(k)]
+        loss = d + noise - sum(w / (x + noise) for w, x in zip(weights, nodes, strict=True))
+    found = lsa.ladder(lsa.isotropic(d, n, noise), k)
+    assert found.nodes.tolist() == pytest.approx([float(x) for x in nodes], rel=1e-12)
+    assert found.steps.tolist() == pytest.approx([float(1 / (x + noise)) for x in nodes], rel=1e-12)
+    assert found.weights.tolist() == pytest.approx([float(w) for w in weights], rel=1e-9)
+    assert found.loss == pytest.approx(float(loss), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -351,16 +413,33 @@ def test_large_tasks_follow_the_recursion():
         torch.testing.assert_close(nodes, limit, rtol=1e-2, atol=0)
 
 
+def from_below(n, d, noise, k):
+    """d + σ² minus ridge's Gauss–Radau rule with a node at zero: below ridge's loss, as L*_k is above."""
+    alpha, beta = jacobi(n, d, k + 1)
+    pivot = alpha[0]
+    for j in range(1, k):
+        pivot = alpha[j] - beta[j] / pivot
+    gain = Fraction(0)
+    for a, b in zip([beta[k] / pivot, *reversed(alpha[:k])], reversed(beta), strict=True):
+        gain = b / (Fraction(noise) + a - gain)
+    return float(d + Fraction(noise) - gain)
+
+
 def test_the_ladder_ends_at_ridge():
-    """The Bayes loss by sampling eigenvalues; sixty rungs are within 1e-4 of it."""
+    """Ridge's loss from both sides, and by sampling eigenvalues."""
     for n, d, noise, ridge in ((10, 5, 0.25, 0.5172), (6, 3, 0.3, 0.6092)):
         task = lsa.isotropic(d, n, noise)
+        low, high = from_below(n, d, noise, 40), lsa.ladder(task, 40).loss
+        assert low < ridge < high < low + 6e-4
         G = task.sample_gram(100_000, generator=0)[:, :d, :d]
         losses = noise + (noise / (torch.linalg.eigvalsh(G) + noise)).sum(-1)
-        last = lsa.ladder(task, 40).loss
-        assert last == pytest.approx(ridge, abs=1e-3)
-        assert abs(z_score(losses, last)) < 4.5
-        assert last > ridge - 5e-5
+        assert abs(z_score(losses, (low + high) / 2)) < 4.5
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 6), (3, 40), (9, 3)])
+def test_the_ladder_without_noise_ends_at_least_squares(n, d):
+    rest = [float(lsa.ladder(lsa.isotropic(d, n), k).fraction - max(d - n, 0)) for k in (5, 10, 20, 40)]
+    assert all(a > 1.5 * b > 0 for a, b in itertools.pairwise(rest))
 
 
 def test_recursion_coefficients_are_cached_and_rational():

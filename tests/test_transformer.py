@@ -7,10 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from chapter_code import functions
 from laws import conditioned, linear_task, normal, z_score
 from test_ladder import chi_square_rule, hermite_rule, normal_equations
 
 import lsa
+
+chapter = functions("depth")
 
 
 def random_model(d, layers, seed=0, scale=0.3):
@@ -157,11 +160,8 @@ def polish(loss, start, steps=300):
 
 
 def exact_loss(task, k):
-    """x = (η_1 … η_k, ω_1 … ω_(k−1)) in units of G/n ↦ loss, exact."""
-    n, degree = task.n, (3**k - 1) // 2
-    return lambda x: lsa.polynomial_loss(
-        lambda lam: lsa.step_polynomial(lam, x[:k] / n, x[k:] / n), degree, task
-    )
+    """x = (η_1 … η_k, ω_1 … ω_(k−1)) in units of G/n ↦ loss, exact: the chapter's function."""
+    return lambda x: chapter.exact_loss(x, k, task)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +263,14 @@ def test_moving_layers_are_not_stationary_among_all_weights():
 
 
 # ---- samples and training ----
+
+
+def test_training_never_sees_a_prompt():
+    """A billion examples would fill 50 GB: layers are trained on Gram matrices alone, at any length."""
+    task = lsa.isotropic(5, 10**9, 0.25)
+    model = lsa.LinearTransformer(5, 3, scale=1e-6, generator=0)
+    losses = lsa.fit_samples(model, task, steps=3, learning_rate=1e-9, batch=8, generator=0)
+    assert torch.isfinite(losses).all()
 
 
 @pytest.mark.parametrize(
