@@ -480,7 +480,7 @@ def test_notebooks_have_the_headings_and_names_of_the_pages(html, name):
     heading = r"<h[123]>((?:(?!</h).)*?)<a class=\"headerlink"
     headings = [words(each) for each in re.findall(heading, page, flags=re.S)]
     theirs = [words(each) for each in re.findall(r"^#{1,3} .*", text, flags=re.M)]
-    own = re.compile(r"Exercise\d|Take-aways|…")  # headings that JupyterLab needs to fold by
+    own = re.compile(r"Exercise\d|Take-aways|Whatisknown|…")  # headings that JupyterLab needs to fold by
     assert [each for each in theirs if not own.match(each)] == headings
     titles = re.findall(r'class="caption-number">([A-Z]\w+ [\d.]+) </span>', page)
     assert [each for each in titles if each not in text] == []

@@ -18,13 +18,19 @@ def works() -> BibliographyData:
     return parse_file(BOOK / "source" / "references.bib")
 
 
-def cite(key: str, role: str) -> str:
-    """A citation in the style of the pages, {cite:t} or {cite:p}."""
-    entry = works().entries[key]
-    names = [" ".join([*person.prelast_names, *person.last_names]) for person in entry.persons["author"]]
-    who = f"{names[0]} *et al.*" if len(names) > 2 else " and ".join(names)
-    year, place = entry.fields["year"], f"references.ipynb#{key}"
-    return f"{who} [[{year}]({place})]" if role == "cite:t" else f"[[{who}, {year}]({place})]"
+def cite(keys: str, role: str) -> str:
+    """Citations in the style of the pages, {cite:t} or {cite:p}."""
+    cited = []
+    for key in map(str.strip, keys.split(",")):
+        entry = works().entries[key]
+        names = [
+            " ".join(map(str, person.rich_prelast_names + person.rich_last_names))
+            for person in entry.persons["author"]
+        ]
+        who = f"{names[0]} *et al.*" if len(names) > 2 else " and ".join(names)
+        year, place = entry.fields["year"], f"references.ipynb#{key}"
+        cited.append(f"{who} [[{year}]({place})]" if role == "cite:t" else f"[{who}, {year}]({place})")
+    return ", ".join(cited) if role == "cite:t" else f"[{', '.join(cited)}]"
 
 
 def bibliography() -> str:

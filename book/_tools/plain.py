@@ -181,7 +181,7 @@ class Page:
         if role in ("eq", "prf:ref", "numref", "ref"):
             return self.refer(place, shown)
         if role in ("cite:t", "cite:p"):
-            return ", ".join(cite(key.strip(), role) for key in said.split(","))
+            return cite(said, role)
         if role.startswith("py:"):
             place = place.removeprefix("~")
             return f"[`{shown or place}`]({defined_in(place)})"
