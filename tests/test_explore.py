@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 
 from lsa import explore, figures
 from lsa.show.still import still, with_still
-from lsa.show.svg import inline_svg
+from lsa.show.svg import inline_svg, share_definitions
 
 
 @pytest.fixture(autouse=True)
@@ -259,3 +259,22 @@ def test_budgets(monkeypatch):
 def test_bad_input(error, words, draw, arguments):
     with pytest.raises(error, match=words):
         explore(draw, **arguments)
+
+
+def test_what_frames_share_is_stored_once():
+    def frame(height):
+        figure, ax = plt.subplots()
+        ax.plot([0, 1], [0, height])
+        ax.set(xlabel="the same in both", ylim=(0, 3))
+        return inline_svg(figure, "A line.", "w-")
+
+    before = [frame(1), frame(2)]
+    after, shared = share_definitions(before)
+    parts = dict(re.findall(r'<g id="(w-s\d+)"(.*?</g>)', shared))
+    for old, new in zip(before, after, strict=True):
+        ElementTree.fromstring(new)
+        assert len(new) < 0.3 * len(old)
+        while found := re.search(r'<use href="#(w-s\d+)"/>', new):
+            new = new.replace(found[0], f"<g{parts[found[1]]}")
+        assert new == re.sub(r"<defs>.*?</defs>|<g/>", "", old)
+    assert {*re.findall(r'href="#(w-[^"]*)"', "".join(after))} <= {*re.findall(r'id="(w-[^"]*)"', shared)}

@@ -45,6 +45,12 @@ def isotropic_losses() -> torch.Tensor:
     return lsa.fit(layer, lsa.isotropic(5, 10, 0.25), **options).losses
 
 
+def tasks_with_a_trap(shown: Shown) -> float:
+    lengths = [1, 2, 3, 5, 7, 10, 14, 20, 28, 40, 57, 80, 113, 160, 226, 320, 453]
+    noise = float(shown["σ²"])
+    return sum(len(lsa.traps(lsa.isotropic(d, n, noise))) for d in range(2, 11) for n in lengths)
+
+
 def family(shown: Shown) -> lsa.Task:
     return lsa.nonlinear(FAMILIES[shown["family"]], 4, int(shown["n"]), 0.25)
 
@@ -92,8 +98,9 @@ NUMBERS: dict[str, list[tuple[str, Callable[[Shown], float]]]] = {
     ],
     "isotropic": [
         (r"loss (\d+\.\d+)", lambda shown: isotropic_losses()[int(shown["training step"])].item()),
+        (r": (\d+) of 153", tasks_with_a_trap),
         (
-            r"one step loses (\d+\.\d+)",
+            r"one step (\d+\.\d+)",
             lambda shown: lsa.optimum(lsa.isotropic(int(shown["d"]), 20, float(shown["σ²"]))).loss,
         ),
         (r"η\* = (\d+\.\d+)", lambda shown: 1 / (int(shown["n in training"]) + 5 + 1.25)),

@@ -30,6 +30,7 @@ from trouble import Trouble, in_words, write_whole
 from weave import for_the_index, for_the_notebook, for_the_page
 
 from lsa.show.live.widget import STUB
+from lsa.show.still import lighter
 
 RECORD = ROOT / "_build" / "notebooks.json"
 WIDGETS = "application/vnd.jupyter.widget-state+json"
@@ -64,6 +65,10 @@ async def execute(path: Path) -> nbformat.NotebookNode:
         if asyncio.current_task().cancelling():  # Ctrl-C, which nbclient takes for a death
             raise asyncio.CancelledError from None
         raise Trouble("its kernel died (is there too little memory?); run it again") from None
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                output.data["image/png"] = lighter(output.data["image/png"])
     widgets = notebook.metadata.get("widgets")  # the kernel also reports versions of its own: not kept
     models = widgets[WIDGETS]["state"] if widgets else {}
     for model in models.values():

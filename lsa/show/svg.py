@@ -2,6 +2,8 @@
 
 import io
 import re
+from collections import Counter
+from functools import partial
 from html import escape
 
 import matplotlib.pyplot as plt
@@ -39,22 +41,37 @@ def inline_svg(figure: Figure, label: str, prefix: str) -> str:
     svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{prefix}{match[1]}"' if match[1] in used else "", svg)
     svg = re.sub(r'(href="|url\()#', rf"\1#{prefix}", svg)
     svg = re.sub("|".join(COLOURS), lambda match: COLOURS[match[0]], svg)
-    style = "max-width: 100%; height: auto; fill: currentColor; stroke-linejoin: round"
+    style = "width: 100%; max-width: 46rem; height: auto; fill: currentColor; stroke-linejoin: round"
     return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}" style="{style}"', 1)
 
 
 def share_definitions(frames: list[str]) -> tuple[list[str], str]:
-    """The frames without the shapes of letters and markers, and one invisible drawing that has them all.
+    """The frames without what they share, and one invisible drawing that has it all.
 
-    These shapes are more than half of a frame, and most are the same in all frames of a widget.
+    The shapes of letters and markers, and every mark or label that is drawn again as it is (ticks, names of
+    axes), are by far the most of a frame, and most are the same in all frames of a widget.
     """
     shapes: dict[str, None] = {}
     for frame in frames:
         for block in re.findall(r"<defs>(.*?)</defs>", frame):
             shapes |= dict.fromkeys(re.findall(r"<path [^>]*/>|<clipPath .*?</clipPath>", block))
+    frames = [re.sub(r"<defs>.*?</defs>|<g/>", "", frame) for frame in frames]
+    prefix = re.search(r"#(\w+-)", "".join(frames))
+    leaf, names = re.compile(r"<g[^>]*>(?:<(?:use|path) [^>]*/>)+</g>"), {}
+    while prefix:  # what holds nothing but shared parts may be shared itself
+        count = Counter(part for frame in frames for part in leaf.findall(frame))
+        again = [part for part, times in count.items() if times > 1]
+        if not again:
+            break
+        names |= {part: f"{prefix[1]}s{len(names) + i}" for i, part in enumerate(again)}
+        frames = [leaf.sub(partial(_use, names), frame) for frame in frames]
+    shared = "".join([*shapes, *(part.replace("<g", f'<g id="{name}"', 1) for part, name in names.items())])
     hidden = 'width="0" height="0" style="position: absolute" aria-hidden="true"'
-    shared = f"<svg {hidden}><defs>{''.join(shapes)}</defs></svg>"
-    return [re.sub(r"<defs>.*?</defs>", "", frame) for frame in frames], shared
+    return frames, f"<svg {hidden}><defs>{shared}</defs></svg>"
+
+
+def _use(names: dict[str, str], part: re.Match) -> str:
+    return f'<use href="#{names[part[0]]}"/>' if part[0] in names else part[0]
 
 
 def _rounded(x: float) -> str:
