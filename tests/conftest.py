@@ -19,3 +19,12 @@ def browser():
             (pytest.fail if os.environ.get("LSA_REQUIRE_BROWSER") == "1" else pytest.skip)(HOW)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def double():
+    """float64 by default, as in the chapters whose formulas are tested."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)

@@ -19,14 +19,6 @@ Layer = lsa.LinearSelfAttention
 pytestmark = pytest.mark.usefixtures("double")
 
 
-@pytest.fixture
-def double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
-
-
 def random_laws(d: int, seed: int):
     g = torch.Generator().manual_seed(seed)
     R = torch.randn(2, d, d, generator=g)

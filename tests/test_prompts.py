@@ -15,14 +15,6 @@ F = functions("prompts")
 pytestmark = pytest.mark.usefixtures("double")
 
 
-@pytest.fixture
-def double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
-
-
 def normals(count: int, nodes: int = 3):
     """Product Gauss–Hermite rule: points (count, nodes**count) and weights, exact to degree 2·nodes − 1."""
     x, w = np.polynomial.hermite_e.hermegauss(nodes)

@@ -12,7 +12,7 @@ def lengths(n: int = 10, d: int = 5, noise_variance: float = 0.25) -> Live:
 def losses(loss: str = "pinball", d: int = 5, n: int = 10, noise_variance: float = 0.25) -> Live:
     """What a step loses under a loss of choice: "squared", "absolute", "pinball", "Huber", "fourth"."""
     alt = "A loss of the error, and its mean for every step, with the best step marked."
-    return Live("losses", alt=alt, loss=loss, level=0.5, delta=1.0, d=d, n=n, noise_variance=noise_variance)
+    return Live("losses", alt=alt, loss=loss, level=0.8, delta=1.0, d=d, n=n, noise_variance=noise_variance)
 
 
 def traps(d: int = 2, n: int = 6, noise_variance: float = 0.3, heads: int = 1) -> Live:

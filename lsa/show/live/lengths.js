@@ -13,6 +13,7 @@ function render(given) {
   fig.bar(
     choice("copies", { label: "each example is shown", options: [[1, "each once"], [2, "twice"], [3, "three times"]] }),
     button("half the prompt", () => fig.set({ seen: fig.state.n / 2 })),
+    button("double length", () => fig.set({ seen: 2 * fig.state.n })),
     button("as in training", () => fig.set({ seen: fig.state.n, copies: 1 })),
   );
   const plot = fig.plot({ xLabel: "different examples in the prompt, n′", yLabel: "loss", aspect: 0.55 });
@@ -33,7 +34,7 @@ function render(given) {
         rule({ x: seen }),
         ...LINES.map(([who, actor, label]) => graph((at) => (at > 0 ? loss(who, at) : who === "mean" ? NaN : silent), { actor, label, samples: 400 })),
         dots(marked.map(([at]) => [at, loss("sum", at)]), { actor: "layer", size: 4, opacity: 1 }),
-        ...marked.map(([at, words], k) => text([at, loss("sum", at)], words, { actor: "layer", shift: k ? [9, 4] : [-14, 16] })),
+        ...marked.map(([at, words], k) => text([at, loss("sum", at)], words, { actor: "layer", shift: k ? [9, 17] : [-14, 16] })),
         ...LINES.map(([who, actor]) => dots(now[who] < tall ? [[seen, now[who]]] : [], { actor, size: 6, opacity: 1 })),
         text([seen, 0], "n′", { shift: [13, -13], actor: "accent", strong: true }),
         handle("length", [seen, 0], { label: "examples in the prompt", actor: "accent", along: "x", says: short(seen), bounds: [[0, most], [0, tall]], move: ([x]) => fig.set({ seen: Math.round(2 * x) / 2 }) }),

@@ -8,7 +8,7 @@ import { stepLoss } from "./steps.js";
 // Any convex loss: it chooses the step, and nothing else. The pinball's level moves nothing at all.
 
 function render(given) {
-  const fig = new Figure(given, { loss: "pinball", level: 0.5, delta: 1, d: 5, n: 10, noise_variance: 0.25 });
+  const fig = new Figure(given, { loss: "pinball", level: 0.8, delta: 1, d: 5, n: 10, noise_variance: 0.25 });
   fig.controls([
     menu("loss", { label: "train on the", options: { squared: "squared error", absolute: "absolute error", pinball: "pinball loss", Huber: "Huber loss", fourth: "fourth power" } }),
     slider("level", { label: "level β of the pinball", min: 0.02, max: 0.98, step: 0.02, when: (s) => s.loss === "pinball" }),
@@ -30,8 +30,9 @@ function render(given) {
     const points = Array.from({ length: 37 }, (_, i) => [(most * i) / 36, of((most * i) / 36)]), near = points.reduce((least, point) => (point[1] < least[1] ? point : least))[0];
     const best = lowest(of, near - most / 36, near + most / 36, 22), square = (eta) => stepLoss(eta, n, d, noise) / (d + noise);
     const ell = (e) => LOSSES[loss].of(e, s), even = (e) => (ell(e) + ell(-e)) / 2, tall = Math.max(ell(-2.2), ell(2.2));
-    const parts = [graph(ell, { actor: "layer" }), ...(loss === "pinball" ? [graph(even, { actor: "theory", width: 1.5 }), text([0, 0.06 * tall], "even part", { shift: [0, 16], anchor: "middle" })] : [])];
-    shape.show({ y: [-0.12 * tall, tall], marks: parts, alt: `The ${loss} loss against the error.` });
+    const side = s.level < 0.5 ? 1 : -1, name = text([1.9 * side, even(1.9)], "even part", { shift: [-10 * side, 0], anchor: side < 0 ? "start" : "end" }); // where the even part is above
+    const parts = [graph(ell, { actor: "layer" }), ...(loss === "pinball" ? [graph(even, { actor: "theory", width: 1.5 }), name] : [])];
+    shape.show({ y: [-0.04 * tall, tall], marks: parts, alt: `The ${loss} loss against the error.` });
     curve.show({
       x: [0, most], y: [Math.max(0, Math.min(of(best), square(star)) - 0.08), 1.25],
       marks: [
@@ -40,9 +41,9 @@ function render(given) {
         line(points, { actor: "layer", label: loss === "fourth" ? "fourth power" : loss }),
         dots([[best, of(best)]], { actor: "layer", size: 6, opacity: 1 }),
       ],
-      alt: `The mean ${loss} loss of one step against the step; lowest at ${short(best, 4)}.`,
+      alt: `The mean ${loss} loss of one step against the step; lowest at ${short(best, 3)}.`,
     });
-    fig.say("The best layer is one step, with ", by("layer", `η = ${short(best, 4)}`), `, ${short(best / star, 4)} times the `, by("gd", `η* = ${short(star, 4)}`), " of the squared error. ",
+    fig.say("The best layer is one step, with ", by("layer", `η = ${short(best, 3)}`), `, ${short(best / star, 4)} times the `, by("gd", `η* = ${short(star, 3)}`), " of the squared error. ",
       loss === "pinball" ? "Move the level: the loss bends, the step stays." : "");
     fig.numbers({ step: best, star, least: of(best) * zero });
   });

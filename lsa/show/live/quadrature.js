@@ -19,7 +19,7 @@ export const chiSquareRule = (k, count) => (k === 0 ? [[0, 1]]
   : gauss(Array.from({ length: count }, (_, i) => 4 * i + k), Array.from({ length: count }, (_, i) => 4 * i * (i + k / 2 - 1))));
 
 /** Numbers weight, r0, r1, r2, weight, …: the error of the step η is N(0, ρ²), ρ² = r0 − 2η r1 + η² r2. */
-export function radius(d, n, noise, [a, b, c, e] = [10, 12, 10, 10]) {
+export function radius(d, n, noise, [a, b, c, e] = [12, 20, 10, 8]) {
   const nodes = [], normal = normalRule(e), across = chiSquareRule(d - 1, c);
   for (const [square, p] of chiSquareRule(d, a)) for (const [xi, q] of chiSquareRule(n, b)) for (const [zeta, r] of normal) {
     const w = Math.sqrt(square), along = w * xi + Math.sqrt(noise * xi) * zeta;
