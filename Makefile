@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 TORCH  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install notebooks book serve lab test bench lock clean
+.PHONY: help install notebooks book serve lab test margins mutants bench lock clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -35,8 +35,14 @@ lab: $(READY)  ## open the chapters in JupyterLab
 
 test: $(READY)  ## run every check
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest
-	$(BIN)/python -m pytest --nbval book/
+	$(BIN)/python -m pytest -n logical --dist loadfile
+	$(BIN)/python -m pytest -n logical --dist loadfile --nbval book/
+
+margins: $(READY)  ## accept the printed numbers that are close to another digit, after a look: git diff
+	LSA_MARGINS=accept $(BIN)/python -m pytest --nbval book/
+
+mutants: $(READY)  ## change lsa a little, again and again: does a test notice? MODULES="theory data" SAMPLE=100
+	$(BIN)/python tests/mutants.py $(MODULES) $(if $(SAMPLE),--sample $(SAMPLE))
 
 bench: $(READY)  ## measure speed side by side; writes benchmarks/results.json
 	$(BIN)/python benchmarks/measure.py
