@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import errno
 import functools
 import hashlib
 import shutil
@@ -17,6 +18,28 @@ from trouble import Trouble
 
 PATIENCE = 8.0  # seconds without a network until that is said
 CACHE = Path(__file__).resolve().parents[2] / "_build" / "cache" / "npm"
+
+# (package, version, npm's integrity, what the pages need of it)
+ASSETS = [
+    (
+        "mathjax", "4.1.3",
+        "sha512-BN/8Pkgn7G1pIDYJqd9md+JHsE/jydSYbyOZnSdSA0WziuVO8mRxdYiWFumkVVly/8U+hm9DpIIoWuvySverzw==",
+        [
+            "startup.js", "core.js", "input/tex.js", "input/tex/extensions/html.js", "output/chtml.js",
+            "a11y/assistive-mml.js", "LICENSE",
+        ],
+    ),
+    (
+        "@mathjax/mathjax-newcm-font", "4.1.3",
+        "sha512-gzAB3dFHilHX1l5x2xUqRL+1jDQt3Fyza1DkEMVXWC4E8SvsGdlgEza47HYi2WhVcgfkvf4zgUGzuhbq3Pjlew==",
+        ["chtml.js", "chtml/woff2", "chtml/dynamic"],
+    ),
+    (
+        "@jupyter-widgets/html-manager", "1.0.15",
+        "sha512-5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA==",
+        ["dist/embed.js", "dist/*.woff2", "dist/embed.js.LICENSE.txt"],
+    ),
+]
 
 
 def npm_package(name: str, version: str, integrity: str) -> Path:
@@ -74,6 +97,8 @@ def _npm(command: str, spec: str, *options: str, folder: Path, seconds: float) -
             cwd=folder, capture_output=True, text=True, timeout=seconds + 2, check=True,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        if "ENOSPC" in str(error.stderr):
+            raise OSError(errno.ENOSPC, "No space left on device", str(folder)) from None
         silent = isinstance(error, subprocess.TimeoutExpired)
         said = f"nothing for {seconds:.0f} s" if silent else "\n".join(error.stderr.strip().splitlines()[:3])
         raise Trouble(

@@ -11,10 +11,11 @@ from typing import Any
 from contents import source
 from docutils import nodes
 from docutils.parsers.rst.roles import CustomRole, generic_custom_role
-from npm import npm_package
+from npm import ASSETS, npm_package
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
+from sphinx_live import place_figures
 from sphinx_proof.directive import DEFAULT_REALTYP_TO_COUNTERTYP, ElementDirective
 from sphinx_proof.nodes import NODE_TYPES, depart_enumerable_node, visit_enumerable_node
 from trouble import Trouble, in_words
@@ -22,28 +23,11 @@ from weave import for_the_page, write
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
-
-# (package, version, npm's integrity, what the pages need of it)
-ASSETS = [
-    (
-        "mathjax", "4.1.3",
-        "sha512-BN/8Pkgn7G1pIDYJqd9md+JHsE/jydSYbyOZnSdSA0WziuVO8mRxdYiWFumkVVly/8U+hm9DpIIoWuvySverzw==",
-        [
-            "startup.js", "core.js", "input/tex.js", "input/tex/extensions/html.js", "output/chtml.js",
-            "a11y/assistive-mml.js", "LICENSE",
-        ],
-    ),
-    (
-        "@mathjax/mathjax-newcm-font", "4.1.3",
-        "sha512-gzAB3dFHilHX1l5x2xUqRL+1jDQt3Fyza1DkEMVXWC4E8SvsGdlgEza47HYi2WhVcgfkvf4zgUGzuhbq3Pjlew==",
-        ["chtml.js", "chtml/woff2", "chtml/dynamic"],
-    ),
-    (
-        "@jupyter-widgets/html-manager", "1.0.15",
-        "sha512-5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA==",
-        ["dist/embed.js", "dist/*.woff2", "dist/embed.js.LICENSE.txt"],
-    ),
-]
+MENDED = {  # what bibtex's and the drop-downs' extensions write: and what they should
+    'role="list" class="citation-list"': 'class="citation-list"',
+    ' role="doc-biblioentry"': "",
+    ' aria-label="Toggle hidden content"': "",
+}
 
 
 def fetch_assets(app: Sphinx) -> None:
@@ -118,17 +102,16 @@ def read_chapter(app: Sphinx, page: str, text: list[str]) -> None:
     if source(name).exists():
         app.env.note_dependency(str(source(name)))
         try:
-            text[0] = write(for_the_page(name))
+            text[0] = write(place_figures(name, for_the_page(name)))
         except ValueError as error:
             raise SystemExit(f"{name}: {error}") from None
 
 
 def mend_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Take out what screen readers are told wrongly: lists that are none, names other than the text."""
-    lists = r' role="list"(?= class="citation-list")| role="doc-biblioentry"'
-    wrong = rf'{lists}| aria-label="Toggle hidden content"'
     if "body" in context:
-        context["body"] = re.sub(wrong, "", context["body"])
+        for wrong, right in MENDED.items():
+            context["body"] = context["body"].replace(wrong, right)
 
 
 def refresh_static_files(app: Sphinx, *_: Any) -> list[str]:
@@ -137,27 +120,22 @@ def refresh_static_files(app: Sphinx, *_: Any) -> list[str]:
 
 
 class experiment_node(nodes.Admonition, nodes.Element):
-    pass
-
-
-class ExperimentDirective(ElementDirective):
     """A numerical finding of ours: labelled and numbered like sphinx-proof's theorems and remarks."""
-
-    name = "experiment"
 
 
 def add_experiments(app: Sphinx) -> None:
     DEFAULT_REALTYP_TO_COUNTERTYP["experiment"] = "experiment"
     NODE_TYPES["experiment"] = experiment_node
-    app.add_directive_to_domain("prf", "experiment", ExperimentDirective)
+    app.add_directive_to_domain("prf", "experiment", ElementDirective)
     visitors = (visit_enumerable_node, depart_enumerable_node)
-    app.add_enumerable_node(experiment_node, "experiment", None, html=visitors, latex=visitors)
+    app.add_enumerable_node(experiment_node, "experiment", None, html=visitors)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("comments_config", {}, "")  # Jupyter Book sets it even where nobody reads it
     app.setup_extension("sphinx_proof")
     app.setup_extension("sphinx_live")
+    app.setup_extension("sphinx_csp")
     add_experiments(app)
     for actor in ("layer", "gd", "bayes", "theory"):  # {gd}`text`: the colour that \gd{...} has in formulas
         app.add_role(actor, CustomRole(actor, generic_custom_role, {"class": [f"lsa-{actor}"]}))

@@ -8,17 +8,18 @@ other widgets a page then needs no widget runtime at all.
 from __future__ import annotations
 
 import json
-import re
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from sphinx.application import Sphinx
 
 from lsa.show.live.bundle import figure_names, script
 
 STATE = "application/vnd.jupyter.widget-state+json"
-VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>', re.S)
+VIEW = "application/vnd.jupyter.widget-view+json"
+PLACE = '<div class="lsa-live"'
 SCRIPT = "live-figures.js"
 
 
@@ -38,47 +39,35 @@ def place_of(values: dict[str, Any]) -> str:
     data = json.dumps({key: known[key] for key in known if key not in ("layout", "tabbable", "tooltip")})
     data = data.replace("<", "\\u003c")  # no end of a script within one
     return (
-        f'<div class="lsa-live" data-figure="{name}"><p class="lsa-live-alt">{escape(alt)}</p>'
+        f'{PLACE} data-figure="{name}"><p class="lsa-live-alt">{escape(alt)}</p>'
         f'<script type="application/json">{data}</script></div>'
     )
 
 
-def place_figures(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    scripts = context.get("script_files", [])
-    found = [each for each in scripts if getattr(each, "attributes", {}).get("type") == STATE]
-    if not found:
-        return
-    stored = json.loads(found[0].attributes["body"])
-    models = stored["state"]
-    live = {key: model for key, model in models.items() if model["model_name"] == "AnyModel"}
-    if not live:
-        return
-
-    def put(match: re.Match[str]) -> str:
-        key = json.loads(match[1])["model_id"]
-        return place_of(live[key]["state"]) if key in live else match[0]
-
-    context["body"] = VIEW.sub(put, context["body"])
+def place_figures(page: str, notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """`notebook` with a place in HTML for each live figure, and without the figures' models."""
+    models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    live = {key: model.state for key, model in models.items() if model.model_name == "AnyModel"}
     text = json.dumps(models)
-    inside = [model["state"]["figure"] for key, model in live.items() if f'"IPY_MODEL_{key}"' in text]
-    if inside:
+    if inside := [state.figure for key, state in live.items() if f'"IPY_MODEL_{key}"' in text]:
         raise ValueError(f"{page}: the figures {inside} are inside other widgets; the page shows none there")
-    for model in live.values():
-        models.pop(model["state"].get("layout", "").removeprefix("IPY_MODEL_"), None)
-    for key in live:
+    for output in (each for cell in notebook.cells for each in cell.get("outputs", [])):
+        key = output.get("data", {}).get(VIEW, {}).get("model_id")
+        if key in live:
+            output.data = nbformat.from_dict({"text/html": place_of(live[key])})
+    for key, state in live.items():
+        models.pop(state.get("layout", "").removeprefix("IPY_MODEL_"), None)
         del models[key]
-    runtime = VIEW.search(context["body"])
-    for each in list(scripts):
-        path = str(getattr(each, "filename", "") or "")
-        if not runtime and (each in found or "html-manager" in path or path.endswith("widgets.js")):
-            scripts.remove(each)
-    if runtime:
-        found[0].attributes["body"] = json.dumps(stored)
-    for name in (SCRIPT, "live.js"):
-        app.add_js_file(name, defer="defer")
+    return notebook
+
+
+def add_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    if PLACE in context.get("body", ""):
+        for name in (SCRIPT, "live.js"):
+            app.add_js_file(name, defer="defer")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_script)
-    app.connect("html-page-context", place_figures, priority=800)
+    app.connect("html-page-context", add_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

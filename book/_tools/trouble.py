@@ -5,6 +5,7 @@ Who imports this ends so: on Ctrl-C, a full disk, a folder that may not be writt
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -35,7 +36,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(beside, path)
     except BaseException as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
         if isinstance(error, OSError):
             error.filename = str(path)  # a full disk is reported without one
         raise
