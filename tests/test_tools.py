@@ -107,7 +107,10 @@ def test_repository_to_launch(monkeypatch, variables, remote, expected):
     ("Train.\n\nn: examples,\n    many\nx: other", "Train.\n\n:param n: examples,\n    many\nx: other"),
     ("Train.\nn: examples", "Train.\n\n:param n: examples"),
     ("As in\n\n    f(x)\n\nsaid", "As in\n\n.. code-block:: python\n\n   f(x)\n\nsaid"),
-    ("As in\n\n    P* = Σ⁻¹", "As in\n\n.. code-block:: text\n\n   P* = Σ⁻¹"),
+    ("As in\n\n    P* = Σ⁻¹ C", "As in\n\n.. parsed-literal::\n\n   P\\* = Σ⁻¹ C"),
+    ("W_Vᵀ h in R^(d+1)", r"W\ :sub:`V`\ ᵀ h in R\ :sup:`d+1`\ "),
+    ("Σ_heads e_{d+1}", r"Σ\ :sub:`heads`\  e\ :sub:`d+1`\ "),
+    ("x_query, half_width", r"x\_query, half\_width"),
 ])
 def test_docstrings(text, expected):
     assert docstrings.to_rst(text, {"n"}) == expected

@@ -25,19 +25,22 @@ def to_rst(text: str, parameters: set[str]) -> str:
     blocks = []
     for is_code, group in groupby(paragraphs, key=lambda paragraph: paragraph.startswith("    ")):
         if is_code:
-            code = "\n\n".join(group)
-            blocks.append(f".. code-block:: {language(code)}\n\n{indent(dedent(code), '   ')}")
+            code = dedent("\n\n".join(group))
+            kind, code = (
+                ("code-block:: python", code) if is_python(code) else ("parsed-literal::", inline(code))
+            )
+            blocks.append(f".. {kind}\n\n{indent(code, '   ')}")
         else:
             blocks += [paragraph_to_rst(paragraph, parameters) for paragraph in group]
     return "\n\n".join(blocks)
 
 
-def language(code: str) -> str:
+def is_python(code: str) -> bool:
     try:
-        ast.parse(dedent(code))
+        ast.parse(code)
     except SyntaxError:
-        return "text"
-    return "python"
+        return False
+    return True
 
 
 def paragraph_to_rst(paragraph: str, parameters: set[str]) -> str:
@@ -51,10 +54,18 @@ def paragraph_to_rst(paragraph: str, parameters: set[str]) -> str:
 
 def inline(text: str) -> str:
     parts = re.split(r"((?::[\w:]+:)?`[^`]+`)", text)  # plain, code, plain, ..., plain
-    plain = [re.sub(r"([\\*|_`])", r"\\\1", part) for part in parts[0::2]]
+    plain = [formulas(re.sub(r"([\\*|_`])", r"\\\1", part)) for part in parts[0::2]]
     # a role stays what it is; "\ " because letters may touch code here
     code = [part if part.startswith(":") else rf"\ `{part}`\ " for part in parts[1::2]]
     return "".join(part for pair in zip(plain, [*code, ""], strict=True) for part in pair)
+
+
+def formulas(text: str) -> str:
+    """x_q with q below the line, R^d with d above it; names of several letters are no formulas."""
+    below = r"\{[^}]+\}|\([^)]+\)|heads|pairs|[A-Za-z0-9]{1,2}(?![A-Za-z0-9_])"
+    for pattern, role in ((rf"(?<![^\W_])([^\W\d_]²?)\\_({below})", "sub"), (r"()\^(\([^)]+\)|\w)", "sup")):
+        text = re.sub(pattern, lambda found, r=role: rf"{found[1]}\ :{r}:`{found[2].strip('{}()')}`\ ", text)
+    return text
 
 
 def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
