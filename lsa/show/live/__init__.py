@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 
-def prompt(noise_variance: float = 0.1, d: int = 1) -> Live:
+def prompt(noise_variance: float = 0.1, d: int = 1, eta: float = 0.04) -> Live:
     """A prompt to drag: the lines of the trained layer, of one gradient step and of ridge follow at once."""
     alt = "A prompt to drag, and three lines: the trained layer's, one gradient step's, and ridge's."
-    return Live("prompt", alt=alt, d=d, noise_variance=noise_variance)
+    return Live("prompt", alt=alt, d=d, noise_variance=noise_variance, eta=eta)
 
 
 def projection(d: int = 5, n: int = 10, noise_variance: float = 0.25) -> Live:

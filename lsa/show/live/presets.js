@@ -19,9 +19,9 @@ export const PRESETS = {
   "theorem-2": ["Theorem 2: a preconditioned step", { condition: 16, rotation: 35 }, "Skewed inputs, prior Σ⁻¹. Train: the weights M become η* Σ⁻¹."],
   "theorem-3": ["Theorem 3: nonlinear targets", { family: "relu", d: 4, n: 9, noise_variance: 0.5 }, "Every prompt has its own ReLU network. Train: still one plain step, only shorter."],
   nothing: ["Nothing to learn: η* = 0", { family: "hermite3", d: 4, n: 20, noise_variance: 0.1 }, "These functions have no linear part. Train: the best layer answers 0."],
-  trap: ["The trap at d = 3, n = 40", { d: 3, n: 40, noise_variance: 0.25, seed: 3, speed: 3 }, "Train: this start ends in a local minimum, 1.506 above the best. Try New start: about every other one gets through."],
+  trap: ["The trap at d = 3, n = 40", { d: 3, n: 40, noise_variance: 0.25, seed: 3, speed: 3 }, "Train: this start ends in a local minimum, with a relative excess of 1.506. Try New start: about every other one gets through."],
   "two-heads": ["Two heads escape it", { d: 3, n: 40, noise_variance: 0.25, seed: 3, heads: 2, speed: 3 }, "The same task. Train: the loss rests at the height of the trap, then two heads find the way out."],
-  mean: ["A prior mean costs one layer", { d: 4, n: 10, mean: 1, speed: 8 }, "Train: a gap stays. Then switch the residual stream on and train again: it closes."],
+  mean: ["A prior mean has its price", { d: 4, n: 10, mean: 1, speed: 8 }, "Train: a gap stays. Then switch the residual stream on and train again: it closes."],
   identity: ["Another prior, another step", { condition: 16, rotation: 35, prior: "identity", speed: 8 }, "Λ = I in place of Σ⁻¹. Train: one step again, but its P* is not a multiple of Σ⁻¹."],
 };
 

@@ -60,7 +60,7 @@ function render(given) {
         text(project([0, 0, high / 2]), "√L*", { actor: "gd", anchor: "end", shift: [-8, 0] }),
         text(project([across / 2, into / 2, high / 2]), "√L", { actor: "layer", shift: [across < 0 ? -12 : 10, -6], anchor: across < 0 ? "end" : "start" }),
         text(project([reach[1], 0, 0]), "other steps η", { actor: "gd", shift: [-8, -11], anchor: "end" }),
-        text(project([reach[1], deep[1], 0]), "what the layer can say", { actor: "layer", shift: [0, -11], anchor: "end" }),
+        text(project([reach[0], deep[0], 0]), "what the layer can say", { actor: "layer", shift: [26, -11] }),
         handle("layer", project(layer), { label: "the layer", actor: "layer", size: 9, says: `step ${short(g)}, even part ${short(e)}`,
           move: (to) => { const [x, y] = lift(to); fig.set({ across: Math.min(Math.max(x, reach[0]), reach[1]), into: Math.min(Math.max(y, deep[0]), deep[1]) }); } }),
       ],
