@@ -113,7 +113,7 @@ def inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
 def test_moments_up_to_forty_by_pfaffians(n, d):
     """The law of the eigenvalues, ∏ λ^((n−d−1)/2) e^(−λ/2) |Δ|, has Pfaffians for integrals (de Bruijn).
 
-    For even d and whole exponents E Σ λᵏ = ½ tr A⁻¹A′, A = ⟨λⁱ, λʲ⟩; A′ is how A grows with the weight 1 + t λᵏ.
+    For even d and whole exponents E Σ λᵏ = ½ tr A⁻¹A′, A = ⟨λⁱ, λʲ⟩, A′ its slope as the weight gains t λᵏ.
     """
     a = (n - d - 1) // 2
     A = inverse([[skew_product(i + a, j + a) for j in range(d)] for i in range(d)])

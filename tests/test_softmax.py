@@ -6,12 +6,14 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from chapter_code import functions
 from laws import conditioned, z_score
 
 import lsa
 from lsa.softmax import score_moments
 
 erf = np.vectorize(math.erf)
+chapter = functions("softmax")
 
 
 def head(d, beta, gain, pair=False):
@@ -50,16 +52,44 @@ def test_huge_scores_do_not_overflow():
 # ---- the exact loss ----
 
 
+def two_keys(t):
+    """The moments for n = 2, of one head and of the pair, (3,) or (3, …) as t.
+
+    With h = (g₁ − g₂)/√2 the weights are (1 ± tanh(th/√2))/2, and (g₁ + g₂)/√2 is free.
+    """
+    h = np.arange(-12, 12, 0.01)  # the trapezoidal sum of an analytic function, far finer than it has to be
+    density, p = 0.01 * np.exp(-h * h / 2) / math.sqrt(2 * math.pi), np.tanh(np.multiply.outer(t, h) / 2**0.5)
+    along, squared, crowd = ((f * density).sum(-1) for f in (h * p, (h * p) ** 2, p * p))
+    one = np.array([along / 2**0.5, (1 + squared) / 2, (1 + crowd) / 2])
+    return one, np.array([2**0.5 * along, 2 * squared, 2 * crowd])
+
+
 @pytest.mark.parametrize("t", [0.1, 0.5, 1.2, 3.0])
-def test_two_keys_by_brute_force(t):
-    x, weight = np.polynomial.hermite_e.hermegauss(150)
-    one, other, weight = x[:, None], x[None], np.outer(weight, weight) / weight.sum() ** 2
-    p = 1 / (1 + np.exp(-t * (one - other)))
-    mean, mirrored = p * one + (1 - p) * other, (1 - p) * one + p * other
-    expected = [mean, mean**2, p**2 + (1 - p) ** 2]
-    assert score_moments(t, 2) == pytest.approx([(weight * each).sum() for each in expected], abs=1e-9)
-    expected = [mean - mirrored, (mean - mirrored) ** 2, 2 * (2 * p - 1) ** 2]
-    assert score_moments(t, 2, pair=True) == pytest.approx([(weight * e).sum() for e in expected], abs=1e-9)
+def test_two_keys_by_one_integral(t):
+    one, pair = two_keys(t)
+    assert score_moments(t, 2) == pytest.approx(one, rel=1e-12)
+    assert score_moments(t, 2, pair=True) == pytest.approx(pair, rel=1e-11)
+
+
+@pytest.mark.parametrize("pair", [False, True])
+@pytest.mark.parametrize(("d", "noise", "beta"), [(1, 0.3, 0.7), (2, 0.25, 1.3), (5, 0.0, 0.4)])
+def test_the_loss_with_two_examples_to_eleven_digits(d, noise, beta, pair):
+    """Gauss–Legendre for r = |x_q| in place of the trapezoidal rule, and the formula for two keys."""
+    x, w = np.polynomial.legendre.leggauss(200)
+    r = 7 * (x + 1)
+    w = w * r ** (d - 1) * np.exp(-r * r / 2)
+    w /= w.sum()
+    moments = two_keys(beta * r)[pair]
+    linear, square = w @ (r * moments[0]), w @ (moments[1] + (d - 1 + noise) * moments[2])
+    found = lsa.softmax_loss(lsa.isotropic(d, 2, noise), beta, pair=pair)
+    assert found.gain == pytest.approx(linear / square, rel=1e-10)
+    assert found.loss == pytest.approx(d + noise - linear**2 / square, rel=1e-11)
+
+
+@pytest.mark.parametrize(("t", "n"), [(0.5, 10**4), (1.0, 10**5), (1.5, 10**6)])
+def test_how_many_examples_a_head_listens_to(t, n):
+    """n E Σ π_i² → exp(t²)."""
+    assert n * score_moments(t, n)[2] == pytest.approx(math.exp(t * t), rel=60 * math.exp(4 * t * t) / n)
 
 
 @pytest.mark.parametrize("n", [2, 7, 50, 1000])
@@ -174,11 +204,7 @@ def test_finite_temperature_beats_the_limit(d, n, noise):
     task, total = lsa.isotropic(d, n, noise), n + d + noise
     slope = -4 * d * (d + 2) * (n - 1) / (n * total**2)
 
-    def quotient(beta):
-        found = lsa.softmax_loss(task, beta, pair=True, gain=n / total / (2 * beta))
-        return (found.loss - pair_limit(d, n, noise)) / beta**2
-
-    one, two, three = (quotient(0.06 / k) for k in (1, 2, 4))
+    one, two, three = (chapter.quotient(0.06 / k, d, n, noise) for k in (1, 2, 4))
     assert (one - 20 * two + 64 * three) / 45 == pytest.approx(slope, rel=1e-4)
     assert lsa.softmax_loss(task, 0.1, pair=True).loss < pair_limit(d, n, noise)
 
@@ -199,9 +225,7 @@ def test_the_best_temperature_of_long_prompts():
         (1, 8, 0.467573),
         (1, 10, 0.433187),
         (1, 12, None),
-        (2, 2, None),
-        (2, 8, None),
-        (3, 16, None),
+        *((d, n, None) for d in (2, 3) for n in (2, 4, 8, 16)),
     ],
 )
 def test_pair_against_linear_attention(d, n, pair):
@@ -217,15 +241,11 @@ def test_pair_against_linear_attention(d, n, pair):
 # ---- long prompts ----
 
 
-def rate(v, d, noise):
-    """lim n (L − σ²) of one head with β² = v and βγ = 1."""
-    return (d + noise) / v * (1 - 2 * v) ** (-d / 2) + d * (1 - 2 * v) ** (-d / 2 - 1)
+rate = chapter.rate  # lim n (L − σ²) of one head with β² = v and βγ = 1
 
 
 def best_temperature(d, noise):
-    a = d + noise
-    A, B = (4 + 2 * d) * a - d * (d + 2), (4 + d) * a
-    return (B - math.sqrt(B * B - 4 * A * a)) / (2 * A)
+    return chapter.best_rate(d, noise)[0] ** 2
 
 
 @pytest.mark.parametrize(("d", "beta"), [(2, 0.35), (5, 0.3)])
@@ -295,6 +315,8 @@ def test_the_smoothed_sign(beta, floor):
     assert slope == pytest.approx(2 / math.pi * math.atan(beta), abs=1e-6)
     assert power == pytest.approx(2 / math.pi * math.asin(beta**2 / (1 + beta**2)), abs=1e-9)
     assert 1 - slope**2 / power == pytest.approx(floor, abs=2e-6)
+    assert chapter.sign_floor(beta)[0] == pytest.approx(floor, abs=6e-7)
+    assert chapter.sign_floor(beta)[1] == pytest.approx(slope / power, rel=1e-6)  # the best γ
 
 
 def test_linear_attention_is_the_limit_of_small_beta():
