@@ -7,27 +7,35 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import re
 import subprocess
 import sys
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import contents
+import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
 from browser import VIEW, Visit, served
+from ipywidgets.embed import embed_data
 from PIL import Image
 from playwright.sync_api import Locator, Page
 from widget_numbers import NUMBERS
+
+import lsa
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 import weights  # noqa: E402
 from npm import npm_package  # noqa: E402
+from sphinx_book import WIDGET_STATE, move_widget_state  # noqa: E402
+from sphinx_live import place_of  # noqa: E402
 
 AXE = (
     "axe-core",
@@ -487,3 +495,85 @@ def test_notebooks_have_the_headings_and_names_of_the_pages(html, name):
     cited = re.findall(r'<span class="bibtex-citation"[^>]*>(.*?)</span>', page, flags=re.S)
     written = words(re.sub(r"\]\([^)]*\)", "]", text)).replace("[[", "[").replace("]]", "]")
     assert [each for each in map(words, cited) if each not in written] == []
+
+
+# ---- what a page may do ----
+
+
+NASTY = "</SCRIPT><script>window.evil = 1</script><img src=x onerror='window.evil = 2'><!--<script>"
+
+
+def test_every_page_has_a_policy(html):
+    for page in weights.pages(html):
+        text = page.read_text(encoding="utf-8")
+        (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        assert rules["default-src"] == "'none'"
+        assert "'unsafe-inline'" not in rules["script-src"]
+        assert ("'unsafe-eval'" in rules["script-src"]) == ("html-manager" in text), page
+        assert not re.search(r"https?:|\*", policy), "another host"
+
+
+def test_no_page_violates_its_policy(visit):
+    assert [said for said in visit.complaints if "Content Security Policy" in said] == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "file"])
+@pytest.mark.parametrize("name", [BOOK[0], "search.html"])  # with widgets, live figures and formulas; without
+def test_a_script_that_gets_into_a_page_does_not_run(reader, address, html, scheme, name):
+    base = address if scheme == "http" else html.as_uri() + "/"
+    with Visit(reader, base, name) as visit:
+        page = visit.settle().page
+        page.evaluate("""() => {
+            const script = document.createElement('script');
+            script.textContent = 'window.evil = 1';
+            const link = Object.assign(document.createElement('a'), {href: 'javascript:window.evil = 2'});
+            const frame = document.createElement('iframe');
+            frame.srcdoc = '<script>parent.evil = 3</script>';
+            document.body.append(script, link, frame);
+            document.body.insertAdjacentHTML('beforeend', '<img src="x:" onerror="window.evil = 4">');
+            link.click(); }""")
+        page.wait_for_timeout(300)
+        assert page.evaluate("() => window.evil") is None
+        assert len([said for said in visit.complaints if "Content Security Policy" in said]) >= 3
+
+
+def test_no_label_is_markup(browser, html, tmp_path, monkeypatch):
+    """Widgets, live figures and tables on a page without a policy: what they show is text all the same."""
+    monkeypatch.setenv("LSA_PUBLISH", "1")
+
+    def draw(n):
+        figure, _ = plt.subplots()
+        plt.close(figure)
+        return figure, NASTY
+
+    given = {"labels": {"n": NASTY}, "alt": NASTY + " {n}"}
+    data = embed_data(views=[lsa.explore(draw, n={NASTY: 1, "other": 2}, **given)])
+    state = SimpleNamespace(attributes={"type": WIDGET_STATE, "body": json.dumps(data["manager_state"])})
+    context = {"script_files": [state], "body": ""}
+    move_widget_state(None, "page", "", context, None)
+    body = [
+        lsa.figures.table([(NASTY, 1.0)], {NASTY: "", "x": ".1f"})._repr_html_(),
+        place_of({"figure": "prompt", "alt": NASTY, "d": 2, "noise_variance": 0.1, "other": NASTY}),
+        '<div><script type="application/vnd.jupyter.widget-view+json">',
+        json.dumps(data["view_specs"][0]),
+        "</script></div>",
+        context["body"],
+    ]
+    static = (html / "_static").as_uri()
+    scripts = "".join(
+        f'<script src="{static}/{name}"></script>'
+        for name in ("live-figures.js", "live.js", "widgets.js", "html-manager/dist/embed.js")
+    )
+    (tmp_path / "page.html").write_text(f'<meta charset="utf-8"><main>{"".join(body)}</main>{scripts}')
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator(".lsa-explore svg[role=img]").wait_for()
+    assert page.locator(".lsa-live svg").count() >= 1
+    assert page.evaluate("() => window.evil") is None
+    assert page.locator("th").first.text_content() == NASTY
+    assert page.locator(".lsa-explore .widget-label").first.text_content() == NASTY
+    assert page.locator(".lsa-explore option").first.text_content().replace("\xa0", " ") == NASTY
+    assert page.locator(".lsa-caption").text_content() == NASTY
+    assert NASTY in page.locator("svg[role=img]").first.get_attribute("aria-label")
+    page.close()

@@ -9,9 +9,12 @@ import tarfile
 from types import SimpleNamespace
 
 import docstrings
+import nbformat
 import npm
 import pytest
 import sphinx_book
+import sphinx_csp
+import sphinx_live
 from trouble import Trouble
 
 
@@ -125,3 +128,62 @@ def test_no_text_of_a_widget_ends_its_script():
     (inside,) = re.findall(r"<script[^>]*>(.*)</script>", context["body"])
     assert "<" not in inside
     assert json.loads(inside) == json.loads(nasty)
+
+
+@pytest.mark.parametrize("text", [
+    "<p>a<script>alert(1)</script>", "<SCRIPT SRC='//host/x.js'></SCRIPT>", '<img src="x" onerror="f()">',
+    '<script type="module">1</script>', "<script>", '<svg><a onclick="f()">x</a></svg>',
+])
+def test_a_page_whose_text_holds_a_script_is_not_built(text):
+    with pytest.raises(SystemExit, match="book/x: its text holds a script"):
+        sphinx_csp.refuse_scripts(None, "book/x", "", {"body": text}, None)
+
+
+def test_texts_and_data_are_no_scripts():
+    data = '<script type="application/json">{"a": "\\u003cscript>"}</script>'
+    body = f'<p>&lt;script&gt;</p>{data}<a href="on.html">on</a>'
+    sphinx_csp.refuse_scripts(None, "book/x", "", {"body": body}, None)
+    sphinx_csp.refuse_scripts(None, "search", "", {}, None)
+
+
+def test_the_policy_knows_the_scripts_of_a_page():
+    page = "<script>let a = 1 < 2;</script><a onclick='window.print()'>"
+    policy = sphinx_csp.policy(f"{page}<script src='html-manager/embed.js'></script>")
+    known = base64.b64encode(hashlib.sha256(b"let a = 1 < 2;").digest()).decode()
+    assert f"'sha256-{known}'" in policy
+    assert "'unsafe-eval'" in policy
+    assert "'unsafe-eval'" not in sphinx_csp.policy(page)
+    with pytest.raises(ValueError, match=r"\['alert\(1\)'\]"):
+        sphinx_csp.policy('<a onclick="alert(1)">')
+
+
+def notebook_with(*models: tuple[str, str, dict]) -> nbformat.NotebookNode:
+    """A notebook with one output for each widget model (its key, its kind, its state)."""
+    outputs = [
+        {"output_type": "display_data", "metadata": {}, "data": {sphinx_live.VIEW: {"model_id": key}}}
+        for key, _, _ in models
+    ]
+    state = {key: {"model_name": kind, "state": values} for key, kind, values in models}
+    cell = {"cell_type": "code", "source": "", "metadata": {}, "execution_count": 1, "outputs": outputs}
+    widgets = {"widgets": {sphinx_live.STATE: {"state": state | {"l": {"model_name": "L", "state": {}}}}}}
+    return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": widgets, "cells": [cell]})
+
+
+FIGURE = {"figure": "prompt", "alt": "A <prompt>", "d": 2, "layout": "IPY_MODEL_l", "_esm": "x"}
+
+
+def test_live_figures_get_a_place_and_other_widgets_stay():
+    made = sphinx_live.place_figures("x", notebook_with(("a", "AnyModel", FIGURE), ("b", "Box", {})))
+    figure, other = made.cells[0].outputs
+    assert list(figure.data) == ["text/html"]
+    assert figure.data["text/html"].startswith('<div class="lsa-live" data-figure="prompt">')
+    assert "A &lt;prompt&gt;" in figure.data["text/html"]
+    assert "_esm" not in figure.data["text/html"]
+    assert list(other.data) == [sphinx_live.VIEW]
+    assert list(made.metadata.widgets[sphinx_live.STATE].state) == ["b"]
+
+
+def test_a_live_figure_within_another_widget_is_refused():
+    notebook = notebook_with(("a", "AnyModel", FIGURE), ("b", "Box", {"children": ["IPY_MODEL_a"]}))
+    with pytest.raises(ValueError, match=r"x: the figures \['prompt'\] are inside other widgets"):
+        sphinx_live.place_figures("x", notebook)

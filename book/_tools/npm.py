@@ -25,7 +25,8 @@ ASSETS = [
         "mathjax", "4.1.3",
         "sha512-BN/8Pkgn7G1pIDYJqd9md+JHsE/jydSYbyOZnSdSA0WziuVO8mRxdYiWFumkVVly/8U+hm9DpIIoWuvySverzw==",
         [
-            "startup.js", "core.js", "input/tex.js", "input/tex/extensions/html.js", "output/chtml.js",
+            "startup.js", "core.js", "input/tex.js", "input/tex/extensions/html.js",
+            "input/tex/extensions/boldsymbol.js", "output/chtml.js",
             "a11y/assistive-mml.js", "LICENSE",
         ],
     ),
