@@ -92,7 +92,7 @@ def explore(
         fail("values", f"{len(drawn)} frames of {weight} bytes gzipped", f"at most {MAX_BYTES} bytes")
 
     # One layout and one style for all, since each is an object of its own on the page.
-    shared = {"layout": Layout(width="auto", margin="0"), "style": ipywidgets.HTML().style}
+    shared = {"layout": Layout(width="100%", margin="0"), "style": ipywidgets.HTML().style}
     blank = re.sub(
         r'aria-label="[^"]*"(.*?>).*', r'\1<text x="9" y="20">drawing …</text></svg>', drawn[begin]
     )
