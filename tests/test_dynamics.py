@@ -27,7 +27,7 @@ def weights_of(layer, apart=False):
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize(("d", "n", "noise"), [(1, 4, 0.3), (2, 6, 0.3), (4, 3, 0.0)])
 def test_the_loss_and_its_slope(d, n, noise, apart):
-    """The page's loss against `lsa.population_loss`, with Σ = I and any other, and its slope by differences."""
+    """The page's loss against `lsa.population_loss`, for any Σ and Λ too, and its slope by differences."""
     for task in (lsa.isotropic(d, n, noise), linear_task(d, n, seed=d, noise=noise)):
         layer = lsa.LinearSelfAttention(d, scale=1.0, generator=n)
         v = weights_of(layer, apart)
@@ -50,7 +50,7 @@ CASES = [
 
 @pytest.mark.parametrize(("d", "n", "noise", "gamma", "nu"), CASES)
 def test_gradient_flow_in_closed_form(d, n, noise, gamma, nu):
-    """All (d+1)² weights are integrated: the family is never left, Δ is conserved, z and L are as promised."""
+    """All (d+1)² weights flow: the family is never left, Δ is conserved, z and L are as promised."""
     task, eye = lsa.isotropic(d, n, noise), torch.eye(d + 1, d)
     v = torch.cat([gamma * torch.eye(d + 1)[-1], nu * eye.flatten()])[None]
     for _ in range(400):
@@ -201,7 +201,7 @@ console.log(JSON.stringify(ends));
 
 
 def test_keys_and_queries_apart_miss_the_optimum_at_every_size():
-    """By another program, d = 3, n = 40, 60 starts: what is not at the optimum is in the trap, or waits at 90°."""
+    """By another program, d = 3, n = 40, 60 starts: the others are in the trap, or wait at 90°."""
     ends, curve = node(FOLLOW), landscape(lsa.isotropic(3, 40, 0.3))
     assert ends["0.1"]["optimum"] == pytest.approx(ends["0.01"]["optimum"], abs=3)
     assert ends["0.01"]["optimum"] == 36
@@ -289,7 +289,7 @@ def test_plateaus_are_stationary_points(noise):
 
 
 def test_directions_are_learned_in_the_order_of_their_variances():
-    """The layer's own weights, by autograd: near the m-th level, M sees the m largest directions and no other."""
+    """The layer's own weights, by autograd: near the m-th level, M sees the m largest directions only."""
     task = lsa.Task(lsa.Gaussian(torch.diag(torch.tensor(VARIANCES))), lsa.Linear(torch.eye(4)), N, 0.0)
     levels = F.plateaus(torch.tensor(VARIANCES), N)
     layer = lsa.LinearSelfAttention(4, scale=0.0)

@@ -36,18 +36,17 @@ def test_characters_and_the_dimension_of_the_invariants(name):
         if len(R[0]) <= 6:
             reynolds = np.mean([np.kron(r.T, r.T) for r in R], 0)
             np.testing.assert_allclose(reynolds @ reynolds, reynolds, atol=1e-8)
-            assert (
-                round(np.trace(reynolds))
-                == np.linalg.matrix_rank(reynolds, 1e-6)
-                == F.invariants(GROUPS[name], k)
-            )
+            assert round(np.trace(reynolds)) == np.linalg.matrix_rank(reynolds, 1e-6)
+            assert F.invariants(GROUPS[name], k) == pytest.approx(np.trace(reynolds), abs=1e-8)
 
 
 def test_the_counts_on_the_page():
-    assert [F.invariants(F.polygon(8), k) for k in (1, 2, 3)] == [1, 2, 2]
-    assert [F.invariants(F.polygon(48), k) for k in (1, 2, 3)] == [1, 2, 2]
-    assert [F.invariants(F.polygon(4), k) for k in (1, 2, 3)] == [1, 3, 4]
-    assert [F.invariants(F.signed_permutations(3), k) for k in (1, 2, 3)] == [1, 3, 6]
+    cases = [
+        (F.polygon(8), [1, 2, 2]), (F.polygon(48), [1, 2, 2]), (F.polygon(4), [1, 3, 4]),
+        (F.signed_permutations(3), [1, 3, 6]),
+    ]  # fmt: skip
+    for group, left in cases:
+        assert [F.invariants(group, k) for k in (1, 2, 3)] == pytest.approx(left, abs=1e-8)
     assert len(F.signed_permutations(3)) == 48
 
 
@@ -71,9 +70,8 @@ def test_what_is_left_of_linear_attention():
         "y": [(eye, 1), (eye, -1)], "x": [(eye, 1), (-eye, 1)],
         "cube": [(g, 1) for g in F.signed_permutations(3)],
     }  # fmt: skip
-    ranks = {
-        name: np.linalg.matrix_rank(linear_reynolds(group) @ symmetric, 1e-8) for name, group in left.items()
-    }
+    averages = {name: linear_reynolds(group) @ symmetric for name, group in left.items()}
+    ranks = {name: np.linalg.matrix_rank(average, 1e-8) for name, average in averages.items()}
     assert ranks == {"y": 9, "x": 9, "cube": 1}
 
 
@@ -91,10 +89,56 @@ def test_cubic_attention_s_floor_and_tokens_with_x():
     assert F.solved(4, 2, 0.3, (1, 3)) == pytest.approx(5.767781999333, abs=1e-10)
     assert F.solved(50, 3, 0.5, (1, 3)) == pytest.approx(4.165767617382, abs=1e-10)
     assert F.solved(10**7, 3, 0.2, (1, 3)) == pytest.approx(0.2, abs=1e-3)
+    assert F.pair_loss(4, 2, 0.3) == pytest.approx(5.767781999333, abs=1e-10)
+    assert F.pair_loss(50, 3, 0.5) == pytest.approx(4.165767617382, abs=1e-10)
+    assert F.pair_loss(10**7, 5, 0.2) == pytest.approx(0.2, abs=5e-3)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_the_moments_of_the_cubic_target(d):
+    """E He₃(t)²|x|⁶ and Σ of (x, |x|²x) by the moments of t and of χ²: E χ⁶ and so on, as exact integers."""
+    moment = {k: math.prod(range(k - 1, 0, -2)) for k in (2, 4, 6, 8, 10, 12)} | {0: 1}  # E t^k
+    chi = [math.prod(d - 1 + 2 * i for i in range(k)) for k in range(4)]  # E (|x|² − t²)^k
+    square = {6: 1, 4: -6, 2: 9}  # He₃(t)²
+    s6 = sum(
+        c * math.comb(3, j) * moment[power + 2 * j] * chi[3 - j]
+        for power, c in square.items()
+        for j in range(4)
+    )
+    assert s6 == 5670 + 1350 * (d - 1) + 126 * (d * d - 1) + 6 * (d - 1) * (d + 1) * (d + 3)
+    if d > 1:
+        n = 7
+        assert 6 - F.cubic_loss(n, d, 0.0) == pytest.approx(216 * n * (d + 1) / (d + 4) / (s6 + 36 * (n - 1)))
+    x, weight = F.gauss_rule(min(d, 3))
+    size = (x**2).sum(1)
+    k = min(d, 3)
+    assert weight @ (size * x[:, 0] ** 2) == pytest.approx(k + 2)
+    assert weight @ (size**2 * x[:, 0] ** 2) == pytest.approx((k + 2) * (k + 4))
+
+
+def test_schur():
+    """Averages over a group: a number on an irreducible part, zero between types, r² for r copies."""
+    rng = np.random.default_rng(2)
+    group = [np.kron(np.eye(2), g) for g in F.polygon(5)]  # two copies of the plane
+    other = [acting(g, 2) for g in F.polygon(5)]  # |x|², and a plane that turns twice as fast
+    scale = np.diag([1, math.sqrt(2), 1])
+    other = [scale @ R @ np.linalg.inv(scale) for R in other]
+    zero = np.zeros((4, 3))
+    both = [np.block([[g, zero], [zero.T, h]]) for g, h in zip(group, other, strict=True)]
+    A = rng.standard_normal((7, 7))
+    A = A + A.T
+    mean = np.mean([g @ A @ g.T for g in both], 0)
+    np.testing.assert_allclose(mean[:4, 4:], 0, atol=1e-12)
+    blocks = mean[:4, :4].reshape(2, 2, 2, 2).transpose(0, 2, 1, 3)
+    for block in blocks.reshape(4, 2, 2):
+        np.testing.assert_allclose(block, block[0, 0] * np.eye(2), atol=1e-12)
+    values = np.linalg.eigvalsh(mean[4:, 4:])
+    assert min(np.diff(values)) < 1e-12  # the other plane: one number, twice
+    assert max(np.diff(values)) > 1e-3
 
 
 def test_cubic_attention_on_prompts():
-    """The kernel of the theorem on sampled prompts: its loss, and a residual uncorrelated with random kernels."""
+    """The theorem's kernel on sampled prompts: its loss, and a residual uncorrelated with other kernels."""
     n, d, noise, count = 4, 2, 0.3, 400_000
     g = torch.Generator().manual_seed(0)
     b = torch.randn(count, d, generator=g, dtype=torch.float64)
@@ -119,7 +163,7 @@ def test_cubic_attention_on_prompts():
 
 
 def test_one_step_in_feature_space_by_enumeration():
-    """A finite world: four points, six functions in ± pairs, all prompts; all weights of G_φ ⊗ φ_q are solved for."""
+    """Four points, six functions in ± pairs, all prompts; all weights of G_φ ⊗ φ_q are solved for."""
     rng, n, noise = np.random.default_rng(1), 2, 0.3
     phi, f = rng.standard_normal((4, 2)), rng.standard_normal((3, 4))
     f, points = np.concatenate([f, -f]), range(4)
@@ -175,12 +219,8 @@ def test_the_average_never_raises_a_convex_loss():
         np.testing.assert_allclose(mean, np.trace(mean) / 2 * np.eye(2), atol=1e-12)
 
         def loss(P):
-            return np.mean(
-                [
-                    abs(q @ P @ (x.T @ (x @ b)) - (q @ b) ** 3)
-                    for x, q, b in ((s[:2], s[2], s[3]) for s in data)
-                ]
-            )
+            prompts = ((s[:2], s[2], s[3]) for s in data)
+            return np.mean([abs(q @ P @ (x.T @ (x @ b)) - (q @ b) ** 3) for x, q, b in prompts])
 
         assert loss(mean) <= loss(P) + 1e-12
 
@@ -193,40 +233,32 @@ def test_a_prior_mean_breaks_both_symmetries():
     assert run.losses[-1] < run.losses[0] - 0.01
 
 
+LIVE = """
+import { action, average, dimension, monomials, power } from "./average.js";
+const { T, groups, g } = given, result = { left: [], monomials: monomials(3, 3), power: power(g, 3) };
+for (const [model, d, group] of groups) result.left.push(dimension(action(model, group, d)));
+for (const group of ["signed", "orthogonal"]) result[group] = average(T, action("cubic", group, 3));
+console.log(JSON.stringify(result));
+"""
+LEFT = {  # (model, d): numbers left under each group
+    ("linear", 2): {"none": 12, "flip": 4, "signed": 1, "orthogonal": 1},
+    ("linear", 3): {"none": 30, "flip": 9, "signed": 1, "orthogonal": 1},
+    ("quadratic", 2): {"signed": 3, "orthogonal": 2},
+    ("quadratic", 3): {"signed": 3, "orthogonal": 2},
+    ("cubic", 2): {"signed": 4, "orthogonal": 2},
+    ("cubic", 3): {"signed": 6, "orthogonal": 2},
+}
+
+
 def test_the_live_figure_s_averages():
-    """Dimensions, and the average of a tensor, by node: O(3) by its rule against many random rotations' invariance."""
-    code = """
-    import { action, average, dimension, monomials, power } from "./average.js";
-    const { T, groups, g } = given, result = { left: {}, monomials: monomials(3, 3), power: power(g, 3) };
-    for (const [model, d, group] of groups) result.left[[model, d, group]] = dimension(action(model, group, d));
-    for (const group of ["signed", "orthogonal"]) result[group] = average(T, action("cubic", group, 3));
-    console.log(JSON.stringify(result));
-    """
-    expected = {}
-    for d, table in {2: [12, 4, 1, 1], 3: [30, 9, 1, 1]}.items():
-        expected |= {
-            ("linear", d, name): left
-            for name, left in zip(("none", "flip", "signed", "orthogonal"), table, strict=True)
-        }
-    for d, model, table in [
-        (2, "quadratic", [3, 2]),
-        (2, "cubic", [4, 2]),
-        (3, "quadratic", [3, 2]),
-        (3, "cubic", [6, 2]),
-    ]:
-        expected |= {
-            (model, d, name): left for name, left in zip(("signed", "orthogonal"), table, strict=True)
-        }
+    """Dimensions and averages by node: signed permutations by their list here, O(3) by its invariance."""
     rng = np.random.default_rng(0)
     T, g = rng.standard_normal((10, 10)), np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    answer = node(code, {"T": T.tolist(), "groups": list(expected), "g": g.tolist()})
-    assert {tuple(key.split(",")): round(value, 9) for key, value in answer["left"].items()} == {
-        (model, str(d), name): left for (model, d, name), left in expected.items()
-    }
-    orders = [
-        math.factorial(3) // math.prod(map(math.factorial, np.bincount(m))) for m in answer["monomials"]
-    ]
-    scale = np.sqrt(orders)
+    groups = [(model, d, group) for (model, d), table in LEFT.items() for group in table]
+    answer = node(LIVE, {"T": T.tolist(), "groups": groups, "g": g.tolist()})
+    assert answer["left"] == pytest.approx([LEFT[model, d][group] for model, d, group in groups], abs=1e-9)
+    letters = [np.bincount(monomial) for monomial in answer["monomials"]]
+    scale = np.sqrt([math.factorial(3) // math.prod(map(math.factorial, counts)) for counts in letters])
 
     def unit(g):
         return scale[:, None] * acting(g, 3) / scale
