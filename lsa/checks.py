@@ -105,7 +105,7 @@ def covariance(name: str, value: object, d: int | None = None) -> Tensor:
 
 
 def _kind(value: object) -> torch.dtype:
-    kind = torch.as_tensor(value).dtype
+    kind = torch.as_tensor(value).dtype if hasattr(value, "dtype") else torch.float64  # lists of floats
     return kind if kind.is_floating_point else torch.float64
 
 

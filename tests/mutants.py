@@ -34,8 +34,8 @@ SOURCE, MEMORY = ROOT / "lsa", ROOT / "_build" / "mutants"
 MODULES = sorted(path.stem for path in SOURCE.glob("*.py") if path.stem != "__init__")
 FILES = {str(SOURCE / f"{module}.py"): module for module in MODULES}
 TESTS = [
-    "bad_input", "baselines", "compare", "data", "defaults", "door", "ladder", "landscape", "model",
-    "population", "properties", "softmax", "theory", "training", "transformer",
+    "bad_input", "baselines", "checks", "compare", "data", "defaults", "door", "ladder", "landscape", "model",
+    "population", "properties", "quadrature", "softmax", "theory", "training", "transformer",
 ]  # fmt: skip
 
 QUIET = ["-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
