@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
-# What pip is told to install before all else: with TORCH="torch==2.13.0 ..." another build of torch than its own choice.
+# With TORCH="torch==2.13.0 ..." another build of torch than pip's own choice.
 TORCH  ?=
 
 .DEFAULT_GOAL := help
@@ -13,9 +13,10 @@ help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 install: $(READY)  ## create the virtual environment
-$(READY): requirements.txt constraints.txt pyproject.toml
+$(READY): requirements.txt constraints.txt hashes.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r hashes.txt
 	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
@@ -47,10 +48,8 @@ mutants: $(READY)  ## change lsa a little, again and again: does a test notice? 
 bench: $(READY)  ## measure speed side by side; writes benchmarks/results.json
 	$(BIN)/python benchmarks/measure.py
 
-lock: $(READY)  ## write down the versions of everything installed
-	@# what other systems need has a marker and is kept as it is
-	{ $(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | sed '/@ file/d; s/+cpu$$//'; grep ';' constraints.txt; } > constraints.new
-	mv constraints.new constraints.txt
+lock: $(READY)  ## write down the versions of everything installed, and the hashes of their files
+	$(BIN)/python book/_tools/lock.py
 
 clean:  ## delete what can be made again
 	rm -rf _build $(VENV) *.egg-info

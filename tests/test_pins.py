@@ -51,24 +51,36 @@ def test_a_pin_works_on_every_python(pin):
 def test_nothing_that_is_needed_is_left_unpinned(system, python):
     """Follow the requirements of what is installed, with the markers of another system or Python."""
     versions = {"python_version": python, "python_full_version": f"{python}.2"}
-    environment = SYSTEMS[system] | versions | {"extra": ""}
+    environment = SYSTEMS[system] | versions
     names = {name for name, _ in PINS}
-    seen, todo = set(), [r.name for r in requirements("requirements.txt")]
+    seen, todo = set(), [(r.name, "") for r in requirements("requirements.txt")]
     while todo:
-        name = todo.pop().lower().replace("_", "-").replace(".", "-")
-        if name in seen:
+        name, extra = todo.pop()
+        name = name.lower().replace("_", "-").replace(".", "-")
+        if (name, extra) in seen:
             continue
-        seen.add(name)
+        seen.add((name, extra))
         for line in (found.requires or []) if (found := installed(name)) else []:
             need = Requirement(line)
-            if need.marker is None or need.marker.evaluate(environment):
-                todo.append(need.name)
+            if need.marker is None or need.marker.evaluate(environment | {"extra": extra}):
+                todo += [(need.name, each) for each in ("", *need.extras)]
+    seen = {name for name, _ in seen}
     seen -= {r.name.lower() for r in requirements("requirements.txt")} | UNPINNED
     assert sorted(seen - {name.replace(".", "-") for name in names}) == []
 
 
-# torch's companions on Linux, which the CPU build does without, and what builds packages, which pip brings
-UNPINNED = {"triton", "cuda-toolkit", "cuda-bindings", "setuptools", "wheel", "pip"}
+# torch's companions on Linux, which the CPU build does without
+UNPINNED = {"triton", "cuda-toolkit", "cuda-bindings"}
+
+
+def test_everything_but_torch_is_hashed():
+    """pip refuses what has no hash: hashes.txt must hold all that constraints.txt does."""
+    text = (ROOT / "hashes.txt").read_text().replace(" \\\n    --hash=sha256:", " # ")
+    pins = [line.partition(" # ")[0] for line in text.splitlines() if not line.startswith("#")]
+    hashes = [line.split(" # ")[1:] for line in text.splitlines() if not line.startswith("#")]
+    wanted = (ROOT / "constraints.txt").read_text().splitlines()
+    assert pins == [line for line in wanted if not line.startswith("torch==")]
+    assert all(each and all(re.fullmatch("[0-9a-f]{64}", hash) for hash in each) for each in hashes)
 
 
 def test_all_say_the_same_python():
