@@ -30,9 +30,9 @@ function render(given) {
 
   fig.row("19rem");
   const map = fig.plot({ title: "The landscape", x: [0, 90], xTicks: [0, 30, 60, 90], xText: (x) => `${x}°`, xLabel: "angle of a: 0° reads labels, 90° covariates", yLabel: "loss L", aspect: 0.8, legend: false });
-  const course = fig.plot({ title: "The course of training", xLog: true, xLabel: "time t", yLabel: "loss L", aspect: 0.8, legend: false });
+  const course = fig.plot({ title: "The course of training", xLog: true, xLabel: "time τ", yLabel: "loss L", aspect: 0.8, legend: false });
   fig.controls([
-    slider("progress", { label: "time", min: 0, max: 1, step: 0.005, format: (p) => (last ? short(timeOf(p)) : "") }),
+    slider("progress", { label: "time τ", min: 0, max: 1, step: 0.005, format: (p) => (last ? short(timeOf(p)) : "") }),
     slider("size", { label: "size of the start s", min: 1e-4, max: 0.5, log: true, actor: "layer" }),
     slider("n", { label: "examples n", min: 1, max: 200, log: true, whole: true }),
     slider("d", { label: "dimension d", min: 2, max: 5, whole: true }),
@@ -45,7 +45,7 @@ function render(given) {
 
   return fig.begin((s) => {
     prepare(s);
-    const time = timeOf(s.progress), { V, best, caught, barrier, task } = land, top = task.q + 0.06 * (task.q - best), low = best - 0.06 * (task.q - best);
+    const time = timeOf(s.progress), { V, best, caught, barrier, task } = land, top = task.q + 0.06 * (task.q - best), low = best - 0.13 * (task.q - best);
     const wanted = (path) => path.map(([, angle, loss]) => [angle * DEGREES, loss]), timed = (path) => path.map(([t, , loss]) => [Math.max(t, EARLY / 2), loss]);
     const all = [...runs.map((run) => ({ ...run, width: 1.4, opacity: 0.75 })), { ...own, width: 3.2, opacity: 1 }];
     const tails = (of) => all.flatMap(({ path, end, width, opacity }) => line(of(until(path, time)), { ...LOOKS[end], width, opacity }));

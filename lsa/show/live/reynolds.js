@@ -6,7 +6,7 @@ import { cells, text } from "./marks.js";
 // A random tensor of weights and its average over a group: what symmetry leaves of it.
 
 const LETTERS = (d) => [...Array.from({ length: d }, (_, i) => `x_${i + 1}`), "y"];
-const GROUPS = { none: "no symmetry", flip: "y → −y", signed: "signed permutations of x", orthogonal: "rotations and reflections, O(d)" };
+const GROUPS = { none: "no symmetry", flip: "y → −y", signed: "signed permutations", orthogonal: "rotations, O(d)" };
 const MEANING = {
   linear: { none: "any layer, any number of heads", flip: "x_q^T P X^T y, one preconditioned step", signed: "η x_q^T X^T y, one plain step", orthogonal: "η x_q^T X^T y, one plain step" },
   scores: { none: "any kernel of this degree", flip: "every kernel: the labels enter linearly already", signed: "a kernel with the symmetry of the cube", orthogonal: "a kernel of x·x_q and the lengths" },
