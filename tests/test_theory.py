@@ -236,3 +236,17 @@ def test_a_weak_direction_counts_and_what_rounding_leaves_of_none_does_not():
         assert best.loss == pytest.approx(3 + noise - 3 * n / (n + 4 + noise), rel=1e-9)
         assert best.step == pytest.approx(1 / (n + 4 + noise), rel=1e-9)
         torch.testing.assert_close(best.preconditioner, best.step * basis @ basis.T)
+
+
+def test_only_invariant_targets_are_averaged_over_rotations():
+    prior = torch.diag(torch.tensor([1.0, 3.0], dtype=torch.float64))
+    groups = lsa.estimate_moments(lsa.Task(lsa.Gaussian(torch.eye(2)), lsa.Linear(prior), 5), 8192, 0)
+    for k, expected in ((0, 1.0), (1, 3.0)):
+        assert abs(z_score(groups.C[:, k, k], expected)) < 4
+    stretched = lsa.Task(lsa.Gaussian(prior), OwnInvariant(), 5)  # f is invariant, the law of x is not
+    C = lsa.estimate_moments(stretched, 8192, 0).C.mean(0)
+    assert C[1, 1] > 5 * C[0, 0]
+    even = lsa.estimate_moments(lsa.Task(lsa.Gaussian(2 * torch.eye(2)), OwnInvariant(), 5), 8192, 0)
+    assert torch.equal(even.S[:, 0, 0], even.S[:, 1, 1])
+    assert not even.S[:, 0, 1].any()
+    assert abs(z_score(even.C[:, 0, 0], 4.0)) < 4
