@@ -406,6 +406,15 @@ def test_a_chapter_whose_text_changed_keeps_its_outputs():
         weave.give_outputs(again, done)
 
 
+def test_folded_cells_in_a_row_become_one_on_the_page():
+    code = {"a = 1": "hide-cell", "b = 2": "hide-input", "print(b)": "hide-input", "c = 3": "your-turn"}
+    cells = [new_code_cell(source, metadata={"tags": [tag]}) for source, tag in code.items()]
+    cells[1].outputs = [new_output("stream", text="2\n")]
+    joined = weave.join_folded(new_notebook(cells=cells)).cells
+    assert [cell.source for cell in joined] == ["a = 1\n\nb = 2", "print(b)", "c = 3"]
+    assert joined[0].outputs[0].text == "2\n"
+
+
 @pytest.mark.parametrize("folder", ["", "book", "book/source"])
 def test_the_first_cell_works_in_any_folder_of_the_repository(folder):
     sources = [contents.read_source(contents.source(name)) for name in contents.chapters()]

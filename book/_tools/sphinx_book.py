@@ -19,7 +19,7 @@ from sphinx_live import place_figures
 from sphinx_proof.directive import DEFAULT_REALTYP_TO_COUNTERTYP, ElementDirective
 from sphinx_proof.nodes import NODE_TYPES, depart_enumerable_node, visit_enumerable_node
 from trouble import Trouble, in_words
-from weave import for_the_page, write
+from weave import for_the_page, join_folded, write
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
@@ -102,7 +102,7 @@ def read_chapter(app: Sphinx, page: str, text: list[str]) -> None:
     if source(name).exists():
         app.env.note_dependency(str(source(name)))
         try:
-            text[0] = write(place_figures(name, for_the_page(name)))
+            text[0] = write(place_figures(name, join_folded(for_the_page(name))))
         except ValueError as error:
             raise SystemExit(f"{name}: {error}") from None
 

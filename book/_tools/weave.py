@@ -32,6 +32,21 @@ def for_the_page(name: str) -> nbformat.NotebookNode:
     return give_outputs(read_source(source(name)), stored(name))
 
 
+def join_folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Folded cells in a row as one: a reader of the page meets one line, “Show the code”, not several."""
+    joined: list[nbformat.NotebookNode] = []
+    for cell in notebook.cells:
+        if joined and _folded(joined[-1]) and not joined[-1].outputs and _folded(cell):
+            cell.source = f"{joined.pop().source}\n\n{cell.source}"
+        joined.append(cell)
+    notebook.cells = joined
+    return notebook
+
+
+def _folded(cell: nbformat.NotebookNode) -> bool:
+    return cell.cell_type == "code" and bool({"hide-input", "hide-cell"} & set(cell.metadata.get("tags", [])))
+
+
 def for_the_notebook(name: str, run: nbformat.NotebookNode | None = None) -> str:
     """The file of a chapter's notebook, with the outputs of `run`, or else the stored ones."""
     return write(give_outputs(Page(name).notebook(read_source(source(name))), run or stored(name)))
