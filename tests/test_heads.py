@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -64,22 +65,95 @@ def test_least_loss_over_all_tensors_is_one_step(seed):
     d, n, noise = 1 + seed % 4, (1, 5, 20)[seed % 3], (0.0, 0.4)[seed % 2]
     Sigma, Lambda, *_ = random_laws(d, seed)
     task = lsa.Task(lsa.Gaussian(Sigma), lsa.Linear(Lambda), n, noise)
-    assert F.least_loss(task, d + 1) == pytest.approx(lsa.optimum(task).loss, rel=1e-9)
+    assert F.least_loss(task) == pytest.approx(lsa.optimum(task).loss, rel=1e-9)
 
 
 # ---- the curve and its traps ----
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
-def test_the_page_and_the_package_have_one_curve(d):
+@pytest.mark.parametrize("heads", [1, 2, 5])
+def test_the_page_and_the_package_have_one_curve(d, heads):
     for n, noise, t in itertools.product((1, 6, 40), (0.0, 0.3, 9.0), (0.0, 0.4, 7.0, 300.0)):
-        known = landscape(lsa.isotropic(d, n, noise), 1)
-        if known is not None:
-            assert F.curve(t, d, n, noise) == pytest.approx(known(t), rel=1e-11)
+        known = landscape(lsa.isotropic(d, n, noise), heads)
+        if known is None:
+            continue
+        assert F.curve(t, d, n, noise, heads) == pytest.approx(known(t), rel=1e-11)
         step = 1e-5 * (1 + t)
-        numeric = F.curve(t + step, d, n, noise) - F.curve(max(t - step, 0), d, n, noise)
+        numeric = known(t + step) - known(max(t - step, 0))
         if abs(numeric) > 1e-9:
-            assert np.sign(numeric) == np.sign(F.slope(t, d, n, noise))
+            assert np.sign(numeric) == np.sign(F.slope(t, d, n, noise, heads))
+
+
+@pytest.mark.parametrize(("d", "heads"), [(1, 1), (2, 2), (4, 1), (4, 3), (4, 4)])
+def test_the_curve_by_the_normal_equations(d, heads):
+    """Random spans, as many heads as dimensions too; t = 0 is the optimum, t = ∞ one step in H directions."""
+    g = torch.Generator().manual_seed(d + heads)
+    for n, noise in itertools.product((1, 3, 10), (0.0, 0.3, 4.0)):
+        task, a = lsa.isotropic(d, n, noise), torch.randn(heads, d + 1, generator=g)
+        M = best_M(white_moments(task), a, torch.eye(d + 1))
+        loss = lsa.population_loss(Layer.from_effective(a, M), task).item()
+        cosine = torch.linalg.svd(a, full_matrices=False)[2][:, -1].norm().item()
+        assert F.curve(math.tan(math.acos(cosine)) ** 2, d, n, noise, heads) == pytest.approx(loss, rel=1e-8)
+        best, D = lsa.optimum(task).loss, n + d + 1 + noise
+        assert F.curve(0.0, d, n, noise, heads) == pytest.approx(best, rel=1e-12)
+        assert F.curve(1e12, d, n, noise, heads) == pytest.approx(best + n * (d - heads) / D, rel=1e-8)
+
+
+def sturm(polynomial: list[Fraction]) -> int:
+    """How many roots it has in (0, ∞), none being at 0: Sturm's theorem; coefficients from the highest."""
+    chain = [polynomial, [c * k for c, k in zip(polynomial, range(len(polynomial) - 1, 0, -1), strict=False)]]
+    while len(chain[-1]) > 1:
+        rest, by = list(chain[-2]), chain[-1]
+        while len(rest) >= len(by):
+            factor = rest[0] / by[0]
+            rest = [c - factor * b for c, b in itertools.zip_longest(rest, by, fillvalue=Fraction(0))][1:]
+        while rest and rest[0] == 0:
+            rest = rest[1:]
+        if not rest:
+            break
+        chain.append([-c for c in rest])
+
+    def changes(values):
+        signs = [value > 0 for value in values if value != 0]
+        return sum(a != b for a, b in itertools.pairwise(signs))
+
+    return changes([p[-1] for p in chain]) - changes([p[0] for p in chain])
+
+
+def slope_of_one_head(d: int, n: int, noise: Fraction) -> list[Fraction]:
+    """The numerator of V′, from another form of the curve: a 2 × 2 system solved for (ν, μ), in s = t."""
+    mul, q = np.convolve, d + noise
+    u, b, q2 = n + 1 + q, (n + 1) * (q + 1) + 2, q * q + 2 * d
+    A, C = np.array([Fraction(n + 2), u]), np.array([u, (n + 2) * q2])
+    s = np.array([Fraction(1), Fraction(0)])
+    over = np.polyadd(mul(s, A), np.polyadd(C, -2 * b * s))
+    under = np.polysub(mul(A, C), b * b * s)
+    turn = np.polysub(mul(np.polyder(over), under), mul(over, np.polyder(under)))
+    line = np.array([Fraction(1), u])
+    return list(np.polysub((d - 1) * mul(under, under), mul(turn, mul(line, line))))
+
+
+def test_sturm():
+    """(t − 1)(t − 2)²(t + 3): two different positive roots; t² + 1: none."""
+    assert sturm([Fraction(c) for c in (1, -2, -7, 20, -12)]) == 2
+    assert sturm([Fraction(1), Fraction(0), Fraction(1)]) == 0
+    assert [F.roots(3, n, sympy.Rational(3, 10)) for n in (22, 23)] == [0, 2]
+
+
+@pytest.mark.parametrize("d", [3, 4, 5, 6])
+@pytest.mark.parametrize("noise", [Fraction(0), Fraction(3, 10), Fraction(1)])
+def test_one_threshold(d, noise):
+    """thm-heads-threshold: every n up to 300 by itself."""
+    first = F.first_trap(d, sympy.Rational(noise.numerator, noise.denominator))
+    table = {3: (24, 23, 22), 4: (53, 52, 51), 5: (89, 89, 88), 6: (134, 133, 133)}
+    assert first in table[d]
+    for n in range(1, 301):
+        polynomial = slope_of_one_head(d, n, noise)
+        polynomial = list(itertools.dropwhile(lambda c: c == 0, polynomial))
+        assert polynomial[-1] > 0  # V rises at t = 0
+        assert sturm(polynomial) == (2 if n >= first else 0)
+        assert polynomial[0] > 0  # and towards t = ∞: the second root is a minimum, and the last one
 
 
 def test_the_certificate_for_the_plane():
@@ -91,25 +165,41 @@ def test_the_certificate_for_the_plane():
     n, noise = 1 + more, s2
     derivative = sympy.diff(F.curve(t, 2, n, noise), t)
     values = {more: 5, s2: sympy.Rational(3, 10), t: sympy.Rational(7, 2)}
-    q, D = 2 + noise, n + 3 + noise
-    q2 = q**2 + 4
-    whole = D * ((n + 2) * (q2 + t**2) - 2 * t * (n * q + 2)) + t * ((n + 2) ** 2 * q2 - (n * q + 2) ** 2)
-    quotient = F.slope(t, 2, n, noise) * n / ((D + t) * whole) ** 2
-    assert (derivative - quotient).subs(values) == 0
+    D, whole, delta, _ = F.parts(t, 2, n, noise, 1)
+    quotient = F.slope(t, 2, n, noise) * n / ((D + t) * (D * whole + t * delta)) ** 2
+    assert sympy.simplify((derivative - quotient).subs(values)) == 0
     for length, noise in itertools.product((1, 2, 17, 300), (0.0, 0.3, 10.0, 200.0)):
         assert lsa.traps(lsa.isotropic(2, length, noise))
 
 
-@pytest.mark.parametrize(("d", "noise", "first"), [(3, 0.3, 23), (4, 0.0, 53), (5, 1.0, 88)])
-def test_no_shorter_prompt_has_a_trap_and_longer_ones_do(d, noise, first):
-    assert F.first_trap(d, noise) == first
+@pytest.mark.parametrize(("d", "noise", "first"), [(3, 0.3, 23), (4, 0.0, 53)])
+def test_traps_know_the_threshold(d, noise, first):
     assert not any(lsa.traps(lsa.isotropic(d, n, noise)) for n in range(1, first))
-    assert all(lsa.traps(lsa.isotropic(d, n, noise)) for n in range(first, first + 40))
+    assert all(lsa.traps(lsa.isotropic(d, n, noise)) for n in range(first, first + 30))
 
 
 def test_noise_brings_traps_to_short_prompts():
     assert all(lsa.traps(lsa.isotropic(3, n, 100.0)) for n in range(1, 31))
     assert not any(lsa.traps(lsa.isotropic(3, n, 1.0)) for n in range(1, 22))
+    for d, n in itertools.product((3, 4, 5, 6), (1, 2, 3, 8, 40)):  # rem-heads-noise, and its limit
+        for noise in (0.5, 3.0, 20.0, 1e7):
+            q, D = d + noise, n + d + 1 + noise
+            end = (n + 2) ** 2 * (q * q + 2 * d) - (n * q + 2) ** 2 > (d - 1) * (n + 2) * D * D
+            assert (math.inf in [trap.tangent for trap in lsa.traps(lsa.isotropic(d, n, noise))]) == end
+        assert F.far(d, n) == end == (4 * n + 4 > (d - 1) * (n + 2))
+
+
+@pytest.mark.parametrize(("heads", "d"), [(2, 3), (2, 5), (3, 4), (4, 9)])
+def test_two_heads_and_a_long_prompt(heads, d):
+    """eq-heads-two: the limit of the excess times √n, its least slope, and no trap."""
+    n = 10**10
+    limit = lambda x: (d - heads) * x + 2 * d * heads * x / (d * (heads - 1) + heads * x * x)  # noqa: E731
+    for x in (0.2, 1.0, 3.0, 10.0):
+        excess = F.curve(x * math.sqrt(n), d, n, 0.3, heads) - F.curve(0, d, n, 0.3, heads)
+        assert excess * math.sqrt(n) == pytest.approx(limit(x), rel=1e-3)
+    x = np.linspace(0, 40, 400_001)
+    assert np.gradient(limit(x), x).min() == pytest.approx(d - heads - heads / (4 * heads - 4), abs=1e-3)
+    assert not any(lsa.traps(lsa.isotropic(d, 10**k, 0.3), heads) for k in range(2, 8))
 
 
 def test_long_prompts():
@@ -213,8 +303,12 @@ def test_price_of_a_mean(seed):
     with_mean, without = (
         lsa.Task(lsa.Gaussian(Sigma), lsa.Linear(Lambda, mean), n, noise) for mean in (mu, 0 * mu)
     )
-    paid = F.least_loss(with_mean, d + 1) - lsa.optimum(without).loss
-    assert paid == pytest.approx(F.price(mu, n, Sigma, Lambda, noise), rel=1e-6)
+    paid = F.least_loss(with_mean) - lsa.optimum(without).loss
+    assert paid == pytest.approx(F.price(with_mean), rel=1e-6)
+    assert F.price(without) == 0
+    assert lsa.optimum(F.centred(with_mean)).loss == pytest.approx(lsa.optimum(without).loss, rel=1e-14)
+    if not noise:
+        assert F.price(with_mean) == pytest.approx((2 * mu @ Sigma @ mu / (n * d + 2)).item(), rel=1e-12)
 
 
 def test_a_residual_pays_nothing():
@@ -239,7 +333,7 @@ def d_heads(d, n, noise, length, places):
     for s in places:
         z = torch.cat([s * mu, torch.ones(1)])  # in tokens [x; y − μ·x]
         losses.append(_least(torch.linalg.svd(z[None])[2][1:], task))
-    return min(losses) - F.least_loss(task, d + 1)
+    return min(losses) - F.least_loss(task)
 
 
 def _least(a, task):
