@@ -1,6 +1,7 @@
 """Training ends where theory says, from every start that can, and says so when it cannot."""
 
 import io
+import math
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from laws import TARGETS, conditioned, linear_task, normal
 from tqdm import tqdm
 
 import lsa
+from lsa.history import History, bar
 
 Layer = lsa.LinearSelfAttention
 
@@ -290,3 +292,146 @@ def test_l_bfgs_begins_with_the_given_rate():
         losses[rate] = lsa.fit(Layer(3, scale=0.5, generator=0), task, steps=4, learning_rate=rate).losses
     assert torch.equal(losses[None], losses[1.0])
     assert (losses[None][1] - losses[0.05][1]).abs() > 1e-3
+
+
+# ---- step by step, against loops written out ----
+
+
+def by_hand(layer, steps, rate, optimizer, loss):
+    """Plain Adam with a cosine, or plain gradient descent; returns the losses before every step."""
+    weights, losses = [weight.detach().clone().requires_grad_() for weight in layer.parameters()], []
+    first, second = ([torch.zeros_like(weight) for weight in weights] for _ in range(2))
+    for step in range(steps):
+        copy = Layer(layer.d, layer.heads, residual=layer.residual)
+        given = {f"layer.{name}": weight for name, weight in zip(NAMES, weights, strict=True)}
+        value = torch.func.functional_call(Call(copy, loss), given, ())
+        losses.append(value.item())
+        now = rate * (1 + math.cos(math.pi * step / steps)) / 2 if optimizer == "adam" else rate
+        with torch.no_grad():
+            for k, (w, g) in enumerate(zip(weights, torch.autograd.grad(value, weights), strict=True)):
+                if optimizer == "gd":
+                    w -= now * g
+                    continue
+                first[k] = 0.9 * first[k] + 0.1 * g
+                second[k] = 0.999 * second[k] + 0.001 * g * g
+                m, v = first[k] / (1 - 0.9 ** (step + 1)), second[k] / (1 - 0.999 ** (step + 1))
+                w -= now * m / (v.sqrt() + 1e-8)
+    return losses, weights
+
+
+NAMES = ["key", "query", "value", "readout"]
+
+
+class Call(torch.nn.Module):
+    def __init__(self, layer, loss):
+        super().__init__()
+        self.layer, self.loss = layer, loss
+
+    def forward(self):
+        return self.loss(self.layer)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "gd"])
+def test_steps_on_the_exact_loss_by_hand(optimizer):
+    task, start = linear_task(3, 6, seed=1), Layer(3, 2, generator=0)
+    layer = Layer(3, 2, generator=0)
+    run = lsa.fit(layer, task, optimizer=optimizer, steps=12, learning_rate=0.02)
+    losses, weights = by_hand(start, 12, 0.02, optimizer, lambda layer: lsa.population_loss(layer, task))
+    torch.testing.assert_close(run.losses[:-1], torch.tensor(losses, dtype=torch.float64))
+    for found, expected in zip(layer.parameters(), weights, strict=True):
+        torch.testing.assert_close(found, expected)
+    best = lsa.optimum(task).loss
+    torch.testing.assert_close(run.excess, run.losses / best - 1)
+    torch.testing.assert_close(run.losses[-1], lsa.population_loss(layer, task))
+
+
+SAMPLED = {
+    "linear": linear_task(3, 6, seed=1, mean=True),
+    "sign": lsa.nonlinear(lsa.Sign(), 3, 6, 0.2),
+    "unknown": lsa.nonlinear(Own(), 3, 6, 0.2),
+}
+
+
+@pytest.mark.parametrize("task", SAMPLED.values(), ids=SAMPLED)
+def test_steps_on_samples_by_hand(task):
+    generator, drawn = torch.Generator().manual_seed(5), []
+
+    def loss(layer):
+        if task.linear:  # given G and w the query integrates out
+            factor, w = task.gram_factor(32, generator)
+            a, M = layer.effective()
+            error = torch.einsum("hi,bij,hjk->bk", a, factor @ factor.mT, M) - w
+            return torch.einsum("bi,ij,bj->b", error, task.covariates.covariance, error).mean() + 0.3
+        drawn.append(task.sample(32, generator))
+        return (layer(drawn[-1]) - drawn[-1].y_query).square().mean()
+
+    layer = Layer(3, generator=0)
+    options = {"loss": "samples", "steps": 6, "learning_rate": 0.02, "batch": 32, "generator": 5}
+    run = lsa.fit(layer, task, **options)
+    losses, weights = by_hand(Layer(3, generator=0), 6, 0.02, "adam", loss)
+    for found, expected in zip(layer.parameters(), weights, strict=True):
+        torch.testing.assert_close(found, expected)
+    best = lsa.optimum(task)
+    if isinstance(task.target, Own):
+        torch.testing.assert_close(run.losses[:-1], torch.tensor(losses, dtype=torch.float64))
+        steps = [lsa.gradient_descent(p, best.preconditioner) - p.y_query for p in drawn]
+        reference = torch.stack([error.square().mean() for error in steps])
+        torch.testing.assert_close(run.excess[:-1], (run.losses[:-1] - reference) / best.loss)
+    else:
+        torch.testing.assert_close(run.excess, run.losses / best.loss - 1)
+        torch.testing.assert_close(run.losses[-1], lsa.population_loss(layer, task))
+
+
+@pytest.mark.parametrize("clip", [None, 0.05])
+def test_steps_of_fit_samples_by_hand(clip):
+    task, models = lsa.isotropic(2, 5, 0.2), [lsa.SoftmaxAttention(2, generator=0) for _ in range(2)]
+    options = {"steps": 8, "learning_rate": 0.1, "batch": 16, "clip": clip}
+    losses = lsa.fit_samples(models[0], task, generator=3, **options)
+    generator, expected = torch.Generator().manual_seed(3), []
+    optimizer = torch.optim.Adam(models[1].parameters())
+    for step in range(8):
+        optimizer.param_groups[0]["lr"] = 0.05 * (1 + math.cos(math.pi * step / 8))
+        prompts = task.sample(16, generator)
+        loss = (models[1](prompts) - prompts.y_query).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        expected.append(loss.item())
+        norm = torch.cat([weight.grad.flatten() for weight in models[1].parameters()]).norm()
+        for weight in models[1].parameters():
+            weight.grad *= 1 if clip is None else min(1, clip / norm.item())
+        optimizer.step()
+    torch.testing.assert_close(losses, torch.tensor(expected, dtype=torch.float64), rtol=1e-5, atol=1e-7)
+
+
+def test_a_run_down_the_exact_loss_stops_after_five_idle_steps():
+    """The last five bring less than 1e-15 of the optimum, and no five before them do."""
+    task = lsa.isotropic(3, 6, 0.3)
+    run = lsa.fit(Layer(3, generator=1), task, optimizer="als", steps=3000)
+    unit, lowest, idle, stops = 1e-15 * run.optimum.loss, math.inf, 0, []
+    for step, loss in enumerate(run.losses[1:].tolist(), 1):
+        idle, lowest = (0, loss) if loss < lowest - unit else (idle + 1, lowest)
+        stops += [step] if idle == 5 else []
+    assert stops == [len(run.losses) - 1]
+    assert len(lsa.fit(Layer(3, generator=1), task, optimizer="als", steps=4).losses) == 5
+    assert len(lsa.fit(Layer(3, generator=1), task, optimizer="adam", steps=4).losses) == 5
+
+
+def test_a_loss_a_million_times_the_start_is_divergence_and_less_is_not():
+    task = lsa.isotropic(2, 4, 0.5)
+    for factor, diverges in ((0.9e6, False), (1.1e6, True)):
+        history = History(Layer(2), task, 0.1, 0, bar(5, False))
+        history.record(torch.tensor(2.0, dtype=torch.float64))
+        loss = torch.tensor(factor * (2.0 + lsa.optimum(task).loss), dtype=torch.float64)
+        if diverges:
+            with pytest.raises(FloatingPointError, match=r"at step 1 with learning_rate = 0.1"):
+                history.record(loss)
+        else:
+            history.record(loss)
+            assert history.lowest == 2
+            assert history.losses[-1] == loss
+
+
+def test_the_excess_is_in_units_of_the_labels_where_the_optimum_is_zero():
+    task = lsa.Task(lsa.Rademacher(1), lsa.Linear(4 * torch.eye(1)), 5)
+    run = lsa.fit(Layer(1, generator=0), task, optimizer="adam", steps=3)
+    torch.testing.assert_close(run.excess, run.losses / 4, atol=1e-9, rtol=1e-9)
