@@ -7,6 +7,7 @@ import torch
 from laws import TARGETS, covariance, linear_task, normal, z_score
 
 import lsa
+from lsa.population import white_moments
 
 
 def grid(*axes):
@@ -271,3 +272,23 @@ def test_two_tasks_with_the_same_five_moments_train_alike():
     torch.testing.assert_close(runs[0].losses, runs[1].losses, rtol=1e-10, atol=0)
     groups = lsa.estimate_moments(lsa.nonlinear(Design(), 3, 8), generator=1)
     assert abs(z_score(groups.fourth, 27.0)) < 4
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_the_linear_part_of_the_loss_seen_from_a_and_from_M(heads):
+    """⟨M, J(a)⟩ is linear in both; `cross_transposed` is its gradient in a."""
+    white = white_moments(linear_task(3, 6, seed=1, mean=True))
+    a, M, h = normal(heads, 4, seed=2).requires_grad_(), normal(heads, 4, 3, seed=3), normal(3, seed=4)
+    value = (M * white.cross(a, h)).sum()
+    torch.testing.assert_close(white.cross_transposed(M, h), torch.autograd.grad(value, a)[0])
+
+
+def test_the_quadratic_part_of_the_loss_from_factors_and_from_their_product():
+    """E[G A G] V depends on A = left rightᵀ alone; with A symmetric it is symmetric."""
+    white, eye = white_moments(linear_task(3, 6, seed=1)), torch.eye(4, dtype=torch.float64)
+    left, right = normal(4, 2, seed=2), normal(4, 2, seed=3)
+    whole = white.gram_square(left, right, eye)
+    torch.testing.assert_close(white.gram_square(left @ right.T, eye, eye), whole)
+    torch.testing.assert_close(white.gram_square(right, left, eye), whole.T)
+    V = normal(4, 2, seed=4)
+    torch.testing.assert_close(white.gram_square(left, right, V), whole @ V)
