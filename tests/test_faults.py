@@ -263,6 +263,7 @@ def test_a_damaged_page_is_mended(press):
     (raiser(RuntimeError("look above"), KeyError("x")), Trouble, "WARNING: a warning\n\nKeyError: 'x'"),
     (raiser(SystemExit(KeyboardInterrupt())), KeyboardInterrupt, ""),
     (raiser(KeyboardInterrupt()), KeyboardInterrupt, ""),
+    (raiser(RuntimeError("Aborted!"), KeyboardInterrupt()), KeyboardInterrupt, ""),
 ])
 def test_a_failed_build_leaves_the_last_good_pages(press, error, kind, says):
     pages.main()

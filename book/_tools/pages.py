@@ -70,6 +70,8 @@ def reason(error: BaseException, said: str) -> BaseException:
         return Trouble(error.code if isinstance(error.code, str) else said)
     while error.__cause__:
         error = error.__cause__
+    if isinstance(error, KeyboardInterrupt):
+        return error
     return Trouble(in_words(error)) if isinstance(error, OSError) else Trouble(f"{said}\n{in_words(error)}")
 
 
