@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from laws import covariance, normal
+from laws import covariance, normal, z_score
 
 import lsa
 
@@ -74,3 +74,17 @@ def test_a_stack_is_its_layers_side_by_side():
 def test_memory_does_not_grow_with_the_square_of_the_prompt():
     prompts = lsa.isotropic(2, 300_000).sample(1, generator=0)  # n × n scores would take 720 GB
     assert torch.isfinite(lsa.LinearSelfAttention(2, generator=0)(prompts)).all()
+
+
+def test_weights_start_with_the_spread_they_claim():
+    """Independent N(0, scale²/(d+1)), every entry a draw of its own; the read-out N(0, 1/(d+1))."""
+    layer = lsa.LinearSelfAttention(40, 2, scale=0.3, generator=0)
+    deep = lsa.LinearTransformer(40, 2, scale=0.3, generator=0)
+    soft = lsa.SoftmaxAttention(40, 2, scale=0.3, generator=0)
+    for model, names in ((layer, "key query value"), (deep, "P Q"), (soft, "a M")):
+        entries = torch.cat([getattr(model, name).detach().flatten() for name in names.split()])
+        assert len(entries.unique()) == len(entries)
+        assert abs(z_score(entries, 0.0)) < 4
+        assert abs(z_score(entries**2, 0.3**2 / 41)) < 4
+    readouts = [lsa.LinearSelfAttention(40, generator=k).readout.detach() for k in range(50)]
+    assert abs(z_score(torch.cat(readouts) ** 2, 1 / 41)) < 4
