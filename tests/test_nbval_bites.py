@@ -1,14 +1,20 @@
 """Would `pytest --nbval book/` notice a wrong digit? Stored outputs are changed in a copy, and it has to."""
 
 import copy
+import json
+import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import margins
 import nbformat
 import pytest
+
+from lsa import figures
 
 BOOK = Path(__file__).parents[1] / "book"
 CELLS = 40
@@ -54,7 +60,7 @@ def test_a_wrong_digit_is_caught_wherever_it_is(cells):
     print("seed", seed)
     chance = random.Random(seed)
     read = [item for item in cells if digits(item)]
-    assert len(read) > 5 * CELLS
+    assert len(read) > 3 * CELLS
     for item in chance.sample(read, CELLS):
         wrong, where = change(item, chance)
         assert item.options["check"], f"{where}: not compared at all (seed {seed})"
@@ -63,14 +69,55 @@ def test_a_wrong_digit_is_caught_wherever_it_is(cells):
 
 
 def test_nbval_itself_stumbles_over_one_digit(cells, tmp_path):
-    """In earnest, with a kernel: the first cells of a chapter, the last of them with a wrong digit."""
+    """In earnest, with a kernel: a chapter's first cells, a wrong digit, two numbers close to another."""
     own = [item for item in cells if item.fspath.basename == "proof.ipynb"]
     last = next(k for k, item in enumerate(own) if digits(item))
     notebook = nbformat.v4.new_notebook(cells=[copy.deepcopy(item.cell) for item in own[: last + 1]])
     notebook.metadata = own[0].parent.nb.metadata
     notebook.cells[-1].outputs, where = change(own[last], random.Random(0))
+    code = 'print(f"{0.123451:.4f}", figures.table([(1, 0.77749)], {"n": "d", "x": ".3f"}))'
+    text = f"0.1235 {figures.table([(1, 0.77749)], {'n': 'd', 'x': '.3f'})}\n"
+    output = nbformat.v4.new_output("stream", name="stdout", text=text)
+    notebook.cells.append(nbformat.v4.new_code_cell(code, outputs=[output], execution_count=1))
     nbformat.write(notebook, tmp_path / "wrong.ipynb")
+    shutil.copy(BOOK / "conftest.py", tmp_path)
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "wrong.ipynb"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert re.search(rf"^1 failed(, {last} passed)? in", done.stdout, re.M), f"{where}\n{done.stdout}"
+    environment = os.environ | {"PYTHONPATH": str(BOOK / "_tools"), "LSA_MARGINS": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert f"2 failed, {last} passed" in done.stdout, f"{where}\n{done.stdout}"
     assert f"Cell {last}: Cell outputs differ" in done.stdout
+    for close in ("0.1235 (0.123451)", "0.777 (0.77749)"):
+        assert f"{close} is close to another digit, and new" in done.stdout
+
+
+def test_how_far_a_number_is_from_another_digit():
+    expected = {
+        ("0.12", 0.12): 0.5,
+        ("0.12", 0.1249): 0.01,
+        ("-1.3e-05", -1.345e-5): 0.05,
+        ("12.5%", 0.12546): 0.04,
+        ("1,235", 1234.6): 0.1,
+        ("7", 7.0): 0.5,
+    }
+    for (text, value), left in expected.items():
+        assert margins.margin(value, text) == pytest.approx(left, abs=1e-9)
+    assert margins.margin(0.5, "< 1e-12") is None
+    assert margins.margin(float("nan"), "nan") is None
+
+
+def test_a_new_close_number_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(margins, "LIST", tmp_path / "list.json")
+    margins.LIST.write_text('{"chapter": ["0.12 (0.1245)"]}')
+    for name in ("IPYTHONDIR", "LSA_NOTES", "LSA_MARGINS"):
+        monkeypatch.setenv(name, "")
+    watcher, cell = margins.Margins(), {"outputs": [{"text": "0.12"}]}
+    assert watcher.judge("chapter", cell, [(0.124, "0.12"), (0.1245, "0.12")]) == []
+    assert watcher.judge("chapter", cell, [(0.3349, "0.33")]) == []  # formatted, but not printed
+    (problem,) = watcher.judge("chapter", cell, [(0.1245, "0.12")])
+    assert problem == "0.12 (0.1245) is close to another digit, and new"
+    (problem,) = watcher.judge("chapter", cell, [(0.125, "0.12")])
+    assert problem == "0.12 (0.125) is at the edge of rounding"
+    watcher.accept = True
+    watcher.pytest_sessionfinish()
+    known = {"chapter": ["0.12 (0.1245)", "0.12 (0.1245)", "0.12 (0.125)"]}
+    assert json.loads(margins.LIST.read_text()) == known
