@@ -2,7 +2,7 @@ import { button, choice, slider } from "./controls.js";
 import { short } from "./dom.js";
 import { by, Figure } from "./kit.js";
 import { normals, product } from "./linalg.js";
-import { area, arrow, contours, dots, ellipsePoints, handle, legend, line, text } from "./marks.js";
+import { area, arrow, contours, dots, ellipsePoints, handle, line, text } from "./marks.js";
 import { covariance, makeTask } from "./task.js";
 
 // Data and preconditioner as ellipses, and what they do to a step: w is dragged, the bottom of a valley; the arrows are
@@ -17,8 +17,8 @@ function render(given) {
   const normal = normals(3), cloud = Array.from({ length: 90 }, () => [normal(), normal()]);
   let seed = 11;
   fig.row("17rem");
-  const left = fig.plot({ title: "Data and preconditioner", note: "inputs x; the layer's P*, drawn to the area of Σ⁻¹", equal: true, x: [-3, 3], y: [-3, 3], legend: false, xTicks: 5 });
-  const right = fig.plot({ title: "One step, in the plane of w", note: "drag the true w; dots: single prompts", equal: true, x: [-3, 3], y: [-3, 3], legend: false, xTicks: 5 });
+  const left = fig.plot({ title: "Data and preconditioner", note: "inputs x; the layer's P*, drawn to the area of Σ⁻¹", equal: true, x: [-3.3, 3.3], y: [-3.3, 3.3], xTicks: 5 });
+  const right = fig.plot({ title: "One step, in the plane of w", note: "drag the true w; dots: single prompts", equal: true, x: [-3.3, 3.3], y: [-3.3, 3.3], xTicks: 5 });
   fig.controls([
     slider("condition", { label: "condition of Σ", min: 1, max: 100, log: true }), slider("degrees", { label: "angle", min: 0, max: 180, whole: true, unit: "°" }),
     slider("n", { label: "examples n", min: 1, max: 300, log: true, whole: true }), slider("noise_variance", { label: "noise σ²", min: 0, max: 3, step: 0.05 }),
@@ -31,9 +31,8 @@ function render(given) {
     const eta = trace(C) / trace(mul(sigma, B)), same = times(P, 1 / Math.sqrt(P[0] * P[3] - P[1] * P[2])); // the best plain step
     left.show({
       marks: [
-        dots(cloud.map((z) => act(half, z)), { size: 2.5, opacity: 0.3 }), line(ellipsePoints(square(sigma)), { width: 1.5 }), area(ellipsePoints(square(same)), { actor: "layer", opacity: 0.1 }),
-        line(ellipsePoints(square(same)), { actor: "layer", width: 4 }), line(ellipsePoints(square(inverse)), { actor: "theory", width: 1.5 }),
-        legend([["ink", "data: Σ", 1.5], ["layer", "layer: P*", 4], ["theory", "Σ⁻¹", 1.5]]),
+        dots(cloud.map((z) => act(half, z)), { size: 2.5, opacity: 0.3 }), line(ellipsePoints(square(sigma)), { width: 1.5, label: "data: Σ" }), area(ellipsePoints(square(same)), { actor: "layer", opacity: 0.1 }),
+        line(ellipsePoints(square(same)), { actor: "layer", width: 4, label: "layer: P*" }), line(ellipsePoints(square(inverse)), { actor: "theory", width: 1.5, label: "Σ⁻¹" }),
       ],
       alt: `Inputs with condition number ${short(condition)}, turned by ${degrees} degrees, and the ellipse of the layer's preconditioner.`,
     });
@@ -52,11 +51,8 @@ function render(given) {
     right.show({
       marks: [
         contours(depth, [0.05, 0.3, 1, 2.4, 4.6, 8], { opacity: 0.45 }), dots(steps.gd, { actor: "gd", size: 2, opacity: 0.45 }), dots(steps.layer, { actor: "layer", size: 2, opacity: 0.45 }),
+        line([[0, 0]], { actor: "gd", label: "plain step" }), line([[0, 0]], { actor: "layer", label: "layer's step" }), // their names
         arrow([0, 0], plain, { actor: "gd", width: 3, head: 13 }), arrow([0, 0], learned, { actor: "layer", width: 4, head: 14 }), dots([[0, 0]], { size: 4, opacity: 1 }),
-        ...[["gd", "plain step", plain, learned], ["layer", "layer's step", learned, plain]].map(([actor, name, at, other]) => {
-          const right_ = at[0] * other[1] - at[1] * other[0] >= 0; // each on its own side
-          return text(at, name, { actor, strong: true, anchor: right_ ? "start" : "end", shift: [right_ ? 9 : -9, right_ ? 10 : -10] });
-        }),
         text(w, "w", { strong: true, shift: [12, -10] }), handle("true w", w, { move: (to) => fig.set({ w: to }), bounds: [[-2.8, 2.8], [-2.8, 2.8]] }),
       ],
       alt: "A valley around the true w, a plain step that points across it, and the layer's step.",

@@ -36,8 +36,8 @@ function render(given) {
   fig.changed = (changes) => { if (fig.state.hold && "eta" in changes && Math.abs(changes.eta - rule(fig.state).best) > 1e-9) fig.state.hold = false; };
   fig.controls([menu("family", { label: "labels come from a", options: NAMES })]);
   fig.row("17rem");
-  const plane = fig.plot({ title: "The plane, from above", note: "violet: positive, orange: negative; turn f by its arrow", equal: true, x: [-REACH, REACH], y: [-REACH, REACH], legend: false, xTicks: 5, tallest: 330 });
-  const slice = fig.plot({ title: "Along the arrow", note: "f, the examples seen from the side, and three lines", x: [-REACH, REACH], y: [-3, 3], xLabel: "position along the arrow", aspect: 1, tallest: 330 });
+  const plane = fig.plot({ title: "The plane, from above", note: "violet: f > 0, orange: f < 0", equal: true, x: [-REACH, REACH], y: [-REACH, REACH], legend: false, xTicks: 5, tallest: 330 });
+  const slice = fig.plot({ title: "Along the arrow", note: "f and its examples from the side", x: [-REACH, REACH], y: [-3, 3], xLabel: "position along the arrow", aspect: 0.74, tallest: 330 });
   fig.controls([
     slider("n", { label: "examples n", min: 1, max: 200, log: true, whole: true }), slider("noise_variance", { label: "noise σ²", min: 0, max: 3, step: 0.05 }),
     slider("eta", { label: "step η", min: -0.1, max: 0.3, step: 0.001, actor: "gd", mark: (s) => [rule(s).best, "η*"] }), toggle("hold", { label: "keep η at η*", actor: "gd" }),
