@@ -96,7 +96,8 @@ class Margins:
         lines = self.notes.read_text(encoding="utf-8").splitlines() if self.notes.exists() else []
         fresh, self.read = lines[self.read :], len(lines)
         if problems := self.judge(item.path.stem, getattr(item, "cell", {}), map(json.loads, fresh)):
-            pytest.fail("\n".join([*problems, "(see book/_tools/margins.py; LSA_MARGINS=accept accepts)"]), pytrace=False)
+            hint = "see book/_tools/margins.py; LSA_MARGINS=accept accepts"
+            pytest.fail("\n".join([*problems, hint]), pytrace=False)
         return result
 
     def judge(self, chapter: str, cell: dict, notes: Iterable[tuple[float, str]]) -> list[str]:
