@@ -246,6 +246,8 @@ def test_only_invariant_targets_are_averaged_over_rotations():
     stretched = lsa.Task(lsa.Gaussian(prior), OwnInvariant(), 5)  # f is invariant, the law of x is not
     C = lsa.estimate_moments(stretched, 8192, 0).C.mean(0)
     assert C[1, 1] > 5 * C[0, 0]
+    silent = lsa.estimate_moments(lsa.nonlinear(OwnLinear(), 2, 5), 1024, 0)  # says nothing of invariance
+    assert silent.S[:, 0, 1].all()
     even = lsa.estimate_moments(lsa.Task(lsa.Gaussian(2 * torch.eye(2)), OwnInvariant(), 5), 8192, 0)
     assert torch.equal(even.S[:, 0, 0], even.S[:, 1, 1])
     assert not even.S[:, 0, 1].any()
