@@ -29,7 +29,7 @@ function render(given) {
   const plain = { axes: false, equal: true, legend: false, tallest: 330 }, before = fig.plot({ title: "Random weights", ...plain }), after = fig.plot({ title: "Averaged over the group", ...plain });
   fig.controls([
     menu("group", { label: "group", options: GROUPS }),
-    slider("progress", { label: "averaged so far", min: 0, max: 1, step: 0.01, actor: "layer", format: (p) => (acting ? `${counted(p)} of ${acting.length}` : "") }),
+    slider("progress", { label: "averaged", min: 0, max: 1, step: 0.01, actor: "layer", format: (p) => (acting ? `${counted(p)} of ${acting.length}` : "") }),
   ]);
   const counted = (p) => Math.max(1, Math.round(acting.length ** p)); // evenly in the logarithm
   const player = fig.player({ words: ["▶ Average", "❚❚ Pause"], step: () => { const progress = Math.min(1, fig.state.progress + 0.01); Object.assign(fig.state, { progress }); return progress < 1; } });
