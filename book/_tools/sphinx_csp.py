@@ -14,7 +14,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-# file: is for a page opened as a file, to which 'self' is nothing by the standard; Chromium would do without it
+# file: is for a page opened as a file, to which 'self' is nothing by the standard; Chromium does without
 OWN = "'self' file:"
 POLICY = {
     "default-src": "'none'",
