@@ -69,7 +69,7 @@ class Visit:
 
     def settle(self) -> Visit:
         """Wait for the formulas and widgets, which come after the text."""
-        self.page.wait_for_function("() => document.documentElement.dataset.setFor")
+        self.page.wait_for_function(SET)
         self.page.wait_for_function(SETTLED)
         return self
 
@@ -79,7 +79,8 @@ class Visit:
         self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         self.page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
         # a change of width reaches the page, its formulas, its layout and its pictures one after the other
-        self.page.wait_for_function("w => document.documentElement.dataset.setFor === String(w)", arg=width)
+        self.page.wait_for_function("width => innerWidth === width", arg=width)
+        self.page.wait_for_function(SET)
         for _ in range(3):
             self.page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
         return self.page
@@ -92,6 +93,9 @@ class Visit:
 
 
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
+# The formulas of a page of the book have been set for its width; other pages have none.
+SET = """() => !document.querySelector('script[src*="page.js"]')
+  || document.documentElement.dataset.setFor === String(innerWidth)"""
 # Each place of a widget has been filled, with the widget or with html-manager's complaint.
 SETTLED = f"""() => [...document.querySelectorAll('{VIEW}')].every(view =>
     view.parentElement.querySelector('.jupyter-widgets, .jupyter-widgets-error-widget'))
