@@ -292,3 +292,16 @@ def test_the_quadratic_part_of_the_loss_from_factors_and_from_their_product():
     torch.testing.assert_close(white.gram_square(right, left, eye), whole.T)
     V = normal(4, 2, seed=4)
     torch.testing.assert_close(white.gram_square(left, right, V), whole @ V)
+
+
+def test_weak_directions_count_and_missing_ones_do_not():
+    """At the optimum both formulas know the loss: spectra over eleven decades, three of eight directions."""
+    spectra = [torch.tensor([1.0, least], dtype=torch.float64) for least in (1e-3, 1e-8, 1e-11)]
+    tasks = [lsa.skewed(spectrum.diag(), 5, 0.3) for spectrum in spectra]
+    for seed in range(5):
+        basis = torch.linalg.qr(normal(8, 8, seed=seed))[0][:, :3]
+        tasks.append(lsa.Task(lsa.Gaussian(basis @ basis.T), lsa.Linear(torch.eye(8)), 5, 0.3))
+    for task in tasks:
+        best = lsa.optimum(task)
+        layer = lsa.LinearSelfAttention.from_preconditioner(best.preconditioner)
+        assert lsa.population_loss(layer, task).item() == pytest.approx(best.loss, rel=1e-6)
