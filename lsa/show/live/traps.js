@@ -44,7 +44,7 @@ function render(given) {
   };
   const run = fig.player({ words: ["▶ Roll and train", "❚❚ Pause"], step });
   fig.bar(run, button("another start", again));
-  const plot = fig.plot({ x: [0, 90], xLabel: "angle between the values and the label, in degrees", yLabel: "loss", aspect: 0.55, legend: false, xTicks: [0, 15, 30, 45, 60, 75, 90] });
+  const plot = fig.plot({ x: [0, 90], xLabel: "angle of the values to the label, in degrees", yLabel: "loss", aspect: 0.55, legend: false, xTicks: [0, 15, 30, 45, 60, 75, 90] });
   fig.controls([
     slider("heads", { label: "heads H", min: 1, max: 4, whole: true, actor: "layer" }),
     slider("d", { label: "dimension d", min: 2, max: 6, whole: true }),
