@@ -213,3 +213,14 @@ def test_a_target_without_a_linear_part_has_no_traps():
 def test_other_tasks_are_refused(task):
     with pytest.raises(ValueError, match=r"task = .* expected a task that no rotation changes"):
         lsa.traps(task)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_traps_do_not_know_the_units_of_the_labels(scale):
+    eye = torch.eye(3, dtype=torch.float64)
+    (trap,) = lsa.traps(lsa.isotropic(3, 40, 0.25))
+    task = lsa.Task(lsa.Gaussian(eye), lsa.Linear(scale**2 * eye), 40, 0.25 * scale**2)
+    (scaled,) = lsa.traps(task)
+    assert scaled.excess == pytest.approx(trap.excess, rel=1e-9)
+    assert scaled.tangent == pytest.approx(trap.tangent * scale**2, rel=1e-9)
+    assert lsa.traps(lsa.Task(lsa.Gaussian(eye), lsa.Linear(scale**2 * eye), 3, 0.25 * scale**2)) == []

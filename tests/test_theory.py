@@ -252,3 +252,12 @@ def test_only_invariant_targets_are_averaged_over_rotations():
     assert torch.equal(even.S[:, 0, 0], even.S[:, 1, 1])
     assert not even.S[:, 0, 1].any()
     assert abs(z_score(even.C[:, 0, 0], 4.0)) < 4
+
+
+def test_moments_of_linear_targets_with_a_prior_mean():
+    task = linear_task(3, 5, seed=1, mean=True)
+    known, groups = lsa.moments(task), lsa.estimate_moments(task, generator=1)
+    for name in ("power", "fourth", "square"):
+        assert abs(z_score(getattr(groups, name), getattr(known, name))) < 4
+    for name in ("C", "S"):
+        assert abs(z_score(getattr(groups, name)[:, 0, 1], getattr(known, name)[0, 1].item())) < 4
