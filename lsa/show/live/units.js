@@ -12,7 +12,7 @@ function render(given) {
     if (PRESETS[changes.preset]) Object.assign(state, PRESETS[changes.preset]);
     else if (!("preset" in changes)) state.preset = "";
   };
-  fig.controls([menu("preset", { label: "Start from", options: { "": "(your own)", ...Object.fromEntries(Object.keys(PRESETS).map((name) => [name, name])) } })]).classList.add("wide");
+  fig.controls([menu("preset", { label: "Start from", options: { ...Object.fromEntries(Object.keys(PRESETS).map((name) => [name, name])), "": "your own" } })]).classList.add("wide");
   const names = (table) => Object.fromEntries(Object.entries(table).map(([name, { label }]) => [name, label]));
   const form = fig.controls([
     menu("law", { label: "inputs x", options: names(LAWS) }),
