@@ -34,6 +34,7 @@ serve: $(READY)  ## build, show on localhost, and build again whenever a file is
 lab: $(READY)  ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book/0-START-HERE.ipynb
 
+test: export LSA_MARGINS = check
 test: $(READY)  ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -n logical --dist loadfile
