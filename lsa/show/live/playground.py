@@ -35,7 +35,8 @@ class Playground(Live):
         playground.n = 20       # moves a slider
 
     family: the target, "linear", or "relu", "cosine", "sign", "cubic", "hermite3", "absolute", with Σ = I.
-    condition, rotation: Σ has a geometric spectrum, turned by so many degrees in every plane (i, i+1).
+    condition: of Σ, whose spectrum is geometric.
+    rotation: Σ is turned by so many degrees in every plane (i, i+1).
     prior: Λ is "matched" (Σ⁻¹), "identity", or "custom": diagonal, of condition `prior_condition`.
     mean: |μ|, with equal entries. heads, residual, scale: as in `lsa.LinearSelfAttention`.
     optimizer: "adam", "gd" or "lbfgs", with learning rate `rate`; seed: of the weights at the start.
