@@ -261,3 +261,8 @@ def test_moments_of_linear_targets_with_a_prior_mean():
         assert abs(z_score(getattr(groups, name), getattr(known, name))) < 4
     for name in ("C", "S"):
         assert abs(z_score(getattr(groups, name)[:, 0, 1], getattr(known, name)[0, 1].item())) < 4
+    mu = normal(3, seed=2)  # without spread f is μ·x itself
+    for law, excess in ((lsa.Gaussian(torch.eye(3)), 0.0), (lsa.Rademacher(3), -2 * (mu**4).sum().item())):
+        found = lsa.moments(lsa.Task(law, lsa.Linear(torch.zeros(3, 3), mu), 5))
+        power = (mu @ mu).item()
+        assert found[2:] == pytest.approx((power, 3 * power**2 + excess, power**2))
