@@ -93,7 +93,7 @@ def flow(d: int = 3, n: int = 40, noise_variance: float = 0.3, size: float = 0.1
     return Live("flow", alt=alt, d=d, n=n, noise_variance=noise_variance, size=size)
 
 
-def reynolds(model: str = "linear", d: int = 3, group: str = "none") -> Live:
+def reynolds(model: str = "linear", d: int = 3, group: str = "orthogonal") -> Live:
     """A random tensor of weights, averaged over a group: a matrix that collapses to a few colours."""
     alt = "A matrix of random weights; averaging it over a symmetry group leaves a few numbers only."
     return Live("reynolds", alt=alt, model=model, d=d, group=group)

@@ -15,7 +15,7 @@ const MEANING = {
 const written = (letters, names) => [...new Set(letters)].map((k) => { const times = letters.filter((i) => i === k).length; return names[k] + (times > 1 ? `^${times}` : ""); }).join("");
 
 function render(given) {
-  const fig = new Figure(given, { model: "linear", d: 3, group: "none", progress: 1, seed: 1 });
+  const fig = new Figure(given, { model: "linear", d: 3, group: "orthogonal", progress: 1, seed: 1 });
   let key = null, acting, left;
   const prepare = ({ model, d, group }) => {
     const now = [model, d, group].join();
@@ -29,13 +29,14 @@ function render(given) {
   const plain = { axes: false, equal: true, legend: false, tallest: 330 }, before = fig.plot({ title: "Random weights", ...plain }), after = fig.plot({ title: "Averaged over the group", ...plain });
   fig.controls([
     menu("group", { label: "group", options: GROUPS }),
-    slider("progress", { label: "averaged", min: 0, max: 1, step: 0.01, actor: "layer", format: (p) => (acting ? `${counted(p)} of ${acting.length}` : "") }),
+    slider("progress", { label: "averaged", when: (s) => s.group !== "none", min: 0, max: 1, step: 0.01, actor: "layer", format: (p) => (acting ? `${counted(p)} of ${acting.length}` : "") }),
   ]);
   const counted = (p) => Math.max(1, Math.round(acting.length ** p)); // evenly in the logarithm
   const player = fig.player({ words: ["▶ Average", "❚❚ Pause"], step: () => { const progress = Math.min(1, fig.state.progress + 0.01); Object.assign(fig.state, { progress }); return progress < 1; } });
+  const play = (f) => { const made = player(f); return { node: made.node, refresh: (s) => { made.refresh(s); made.node.hidden = s.group === "none"; } }; }; // nothing to average
   const begin = fig.start;
   fig.start = () => { if (fig.state.progress >= 1) fig.state.progress = 0; begin(); };
-  fig.bar(player, choice("d", { label: "dimension", options: [[2, "d = 2"], [3, "d = 3"]] }), button("new weights", () => fig.set({ seed: fig.state.seed + 1 })));
+  fig.bar(play, choice("d", { label: "dimension", options: [[2, "d = 2"], [3, "d = 3"]] }), button("new weights", () => fig.set({ seed: fig.state.seed + 1 })));
 
   return fig.begin((s) => {
     prepare(s);
