@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import signal
 import sys
 import tempfile
@@ -278,6 +279,7 @@ def start(mutant: Mutant, names: list[str], folder: Path) -> int:
 
     def work() -> int:
         sys.dont_write_bytecode = True
+        resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30,) * 2)  # a mutant may ask for the world
         files = sorted({name.split("::")[0] for name in names})
         return pytest.main([*QUIET, *files], plugins=[Chosen(names)]) if names else 0
 

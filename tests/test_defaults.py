@@ -53,7 +53,7 @@ def test_steps_and_rates_of_a_fit():
     """As the docstring of `lsa.fit` and the chapters have them."""
     assert training.STEPS == {"lbfgs": 300, "als": 300, "adam": 2000, "gd": 2000}
     task = lsa.isotropic(3, 5, 0.5)
-    assert training._rate(task, "lbfgs") == 1.0
+    assert training._rate(task, "lbfgs") == training._rate(task, "als") == 1.0
     assert training._rate(task, "adam") == 0.01
     wide = lsa.skewed([[4.0, 0.0], [0.0, 2.0]], 10, 0.5)
     assert training._rate(wide, "gd") == pytest.approx(0.15 / (10 * 2.5 * 3.0))  # n, E y², tr Σ / d

@@ -266,3 +266,17 @@ def test_moments_of_linear_targets_with_a_prior_mean():
         found = lsa.moments(lsa.Task(law, lsa.Linear(torch.zeros(3, 3), mu), 5))
         power = (mu @ mu).item()
         assert found[2:] == pytest.approx((power, 3 * power**2 + excess, power**2))
+
+
+@pytest.mark.parametrize("d", [3, 6])
+def test_two_rectifiers_in_any_dimension(d):
+    """E K₁₂² is that of unit directions, by the trapezoid rule, times (E|b|²)²; scales enter as powers."""
+    target = lsa.ReLUNetwork(2, slope=0.3)
+    unit = RidgeFunctions.units(target, d)[3]
+    assert target.units(d)[3] == pytest.approx(d**2 * unit, rel=1e-2)
+    law, wide = lsa.Gaussian(torch.eye(d)), lsa.ReLUNetwork(2, 0.3, weight_scale=2.0, output_scale=3.0)
+    for found, one, power in zip(wide.moments(law), target.moments(law), (2, 2, 2, 4, 4), strict=True):
+        torch.testing.assert_close(torch.as_tensor(found), 6**power * torch.as_tensor(one))
+    erf, large = (lsa.ErfNetwork(2, 0.8, scale).moments(law) for scale in (1.0, 3.0))
+    for found, one, power in zip(large, erf, (2, 2, 2, 4, 4), strict=True):
+        torch.testing.assert_close(torch.as_tensor(found), 3**power * torch.as_tensor(one))

@@ -435,3 +435,24 @@ def test_the_excess_is_in_units_of_the_labels_where_the_optimum_is_zero():
     task = lsa.Task(lsa.Rademacher(1), lsa.Linear(4 * torch.eye(1)), 5)
     run = lsa.fit(Layer(1, generator=0), task, optimizer="adam", steps=3)
     torch.testing.assert_close(run.excess, run.losses / 4, atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_least_squares_goes_down_where_there_is_a_prior_mean(residual):
+    """There the map to white tokens is not symmetric."""
+    task = linear_task(3, 6, seed=1, mean=True)
+    for seed in range(3):
+        layer = Layer(3, 2, residual=residual, scale=0.5, generator=seed)
+        run = lsa.fit(layer, task, optimizer="als", steps=20)
+        assert run.losses.diff().max() <= 1e-12 * run.losses[0]
+        assert run.losses[1] < 0.9 * run.losses[0]
+
+
+def test_l_bfgs_alone_gets_close():
+    """Without least squares at the end: near the minimum torch has to see the loss in small units."""
+    task = lsa.isotropic(3, 6, 0.3)
+    best = lsa.optimum(task).loss
+    for seed in range(3):
+        layer = Layer(3, generator=seed)
+        *_, last = lsa.minimise.lbfgs(layer, task, 300, 1.0, 1e-15 * best)
+        assert abs(last.item() / best - 1) < 1e-10
