@@ -26,7 +26,11 @@
   window.addEventListener("resize", () => {
     clearTimeout(later);
     later = setTimeout(async () => {
-      if (root.dataset.setFor !== String(innerWidth)) await window.MathJax?.startup?.document?.rerenderPromise();
+      const formulas = window.MathJax?.startup?.document;
+      if (formulas && root.dataset.setFor !== String(innerWidth)) {
+        formulas.state(0, true); // back to what was written: a formula in its place would be measured with its old width
+        await MathJax.typesetPromise();
+      }
       settle();
     }, 150);
   });
