@@ -48,3 +48,23 @@ def linear_task(d: int, n: int, seed: int, *, mean: bool = False, noise: float =
     mu = normal(d, seed=seed + 2) if mean else None
     prior = lsa.Linear(covariance(d, seed + 1), mu)
     return lsa.Task(lsa.Gaussian(covariance(d, seed)), prior, n, noise)
+
+
+class _Loss(torch.nn.Module):
+    def __init__(self, layer: lsa.LinearSelfAttention, task: lsa.Task):
+        super().__init__()
+        self.layer, self.task = layer, task
+
+    def forward(self) -> torch.Tensor:
+        return lsa.population_loss(self.layer, self.task)
+
+
+def loss_of_weights(layer: lsa.LinearSelfAttention, task: lsa.Task):
+    """The exact loss as a function of the layer's weights, and these weights: what gradcheck takes."""
+    names, weights = zip(*layer.named_parameters(), strict=True)
+
+    def loss(*values):
+        state = {f"layer.{name}": value for name, value in zip(names, values, strict=True)}
+        return torch.func.functional_call(_Loss(layer, task), state, ())
+
+    return loss, tuple(weight.detach().clone().requires_grad_() for weight in weights)

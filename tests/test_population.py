@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from laws import TARGETS, covariance, linear_task, normal, z_score
+from laws import TARGETS, covariance, linear_task, loss_of_weights, normal, z_score
 
 import lsa
 from lsa.population import white_moments
@@ -166,22 +166,7 @@ def test_exact_loss_is_the_loss_of_sampled_prompts(task):
 )
 def test_exact_loss_has_the_right_gradient(task):
     layer = lsa.LinearSelfAttention(2, 2, residual=True, scale=1.0, generator=0)
-    names, weights = zip(*layer.named_parameters(), strict=True)
-
-    class Loss(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = layer
-
-        def forward(self):
-            return lsa.population_loss(self.layer, task)
-
-    def loss(*values):
-        state = {f"layer.{name}": value for name, value in zip(names, values, strict=True)}
-        return torch.func.functional_call(Loss(), state, ())
-
-    values = tuple(weight.detach().clone().requires_grad_() for weight in weights)
-    assert torch.autograd.gradcheck(loss, values)
+    assert torch.autograd.gradcheck(*loss_of_weights(layer, task))
 
 
 PYTHAGORAS = {

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import TARGETS, normal
+from laws import TARGETS, loss_of_weights, normal
 from test_live import node
 from test_live_core import CODE, close, flat, question
 from torch.func import functional_call
@@ -170,21 +170,7 @@ def test_no_weights_do_better_than_the_optimum(task, seed):
 def test_gradients(task, seed):
     """By finite differences: of the exact loss in all weights, of every trainable model, and of P and η."""
     layer, prompts = layer_for(task, seed), task.sample(2, seed)
-    names, weights = zip(*layer.named_parameters(), strict=True)
-
-    class Loss(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = layer
-
-        def forward(self):
-            return lsa.population_loss(self.layer, task)
-
-    def loss(*values):
-        given_weights = {f"layer.{name}": value for name, value in zip(names, values, strict=True)}
-        return functional_call(Loss(), given_weights, ())
-
-    assert torch.autograd.gradcheck(loss, weights)
+    assert torch.autograd.gradcheck(*loss_of_weights(layer, task))
     models = [
         layer,
         lsa.LinearTransformer(task.d, 2, scale=0.2, generator=seed),
