@@ -274,6 +274,13 @@ def test_two_rectifiers_in_any_dimension(d):
     target = lsa.ReLUNetwork(2, slope=0.3)
     unit = RidgeFunctions.units(target, d)[3]
     assert target.units(d)[3] == pytest.approx(d**2 * unit, rel=1e-2)
+    leaky = lsa.ReLUNetwork(2, slope=0.8)
+    one, two, same, _ = (moment / (d * (d + 2)) for moment in leaky.units(d))  # E|b|⁴
+    u = torch.linspace(-12, 12, 200_001, dtype=torch.float64)
+    density = torch.exp(-(u**2) / 2) * (u[1] - u[0]) / (2 * np.pi) ** 0.5
+    g = leaky.activation(u)
+    assert one == pytest.approx((density @ g**4).item(), rel=1e-6)
+    assert two == same == pytest.approx((density @ g**2).item() ** 2, rel=1e-6)
     law, wide = lsa.Gaussian(torch.eye(d)), lsa.ReLUNetwork(2, 0.3, weight_scale=2.0, output_scale=3.0)
     for found, one, power in zip(wide.moments(law), target.moments(law), (2, 2, 2, 4, 4), strict=True):
         torch.testing.assert_close(torch.as_tensor(found), 6**power * torch.as_tensor(one))
