@@ -87,7 +87,8 @@ def stacked_runs(runs: int = 32) -> list[dict]:
     """(d): many runs at once against the same runs one after the other, and against one; d = 10."""
     task, rows = lsa.isotropic(10, 20, 0.25), []
     for loss, steps in (("exact", 30), ("samples", 10)):
-        options = {"loss": loss, "optimizer": "adam", "steps": steps, "batch": 256, "progress": False}
+        options = {"loss": loss, "optimizer": "adam", "steps": steps, "progress": False}
+        options |= {"batch": 256} if loss == "samples" else {}
         layers = [Layer(10, generator=seed) for seed in range(runs)]
         stack = Layer.stack(layers)
         actions = {

@@ -80,7 +80,7 @@ def test_nbval_itself_stumbles_over_one_digit(cells, tmp_path):
     output = nbformat.v4.new_output("stream", name="stdout", text=text)
     notebook.cells.append(nbformat.v4.new_code_cell(code, outputs=[output], execution_count=1))
     nbformat.write(notebook, tmp_path / "wrong.ipynb")
-    shutil.copy(BOOK / "conftest.py", tmp_path)
+    shutil.copy(BOOK.parent / "conftest.py", tmp_path)
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "wrong.ipynb"]
     environment = os.environ | {"PYTHONPATH": str(BOOK / "_tools"), "LSA_MARGINS": "check"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)

@@ -57,6 +57,6 @@ NUMBERS: dict[str, list[tuple[str, Callable[[Shown], float]]]] = {
         (r"η\* = (\d+\.\d+)", lambda shown: 1 / (int(shown["n in training"]) + 5 + 1.25)),
     ],
     "preconditioning": [
-        (r"layer's loss is (\d+\.\d+)", turned_by_a_right_angle),
+        (r"layer (\d+\.\d+)", turned_by_a_right_angle),
     ],
 }

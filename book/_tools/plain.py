@@ -121,6 +121,8 @@ class Page:
 
     def text(self, text: str) -> str:
         text = re.sub(r"^\(([\w:-]+)\)=$", r'<div id="\1"></div>\n', text, flags=re.M)
+        if indented := re.search(r"^[ \t]+\$\$", text, flags=re.M):
+            raise ValueError(f"{self.name}: a formula that is set in: {text[indented.start() :][:60]!r}")
         text, *rest = FORMULA.split(text)  # then formula, label, text, formula, ...
         shown = [self.inline(self.number_headings(text))]
         for formula, label, text in zip(*[iter(rest)] * 3, strict=True):
