@@ -122,11 +122,11 @@ class Task:
         return self.sample(batch, generator).gram
 
     def gram_factor(self, batch: int, generator: torch.Generator | int | None = None):
-        """(T, w) with T Tᵀ = G, T (batch, d+1, min(n, d+1)), and the weights w (batch, d) of the prompt.
+        """(T, w) with T Tᵀ = G, T (batch, d+1, k), and the weights w (batch, d) of the prompt.
 
         Linear targets only. (z, ε/σ) is a standard Gaussian in R^(d+1), so that the Gram matrix of n of
-        them is Wishart; its Bartlett factor is triangular, Gaussian below the diagonal, χ on it. It exists
-        for n > d; for shorter prompts, and for other covariates, T holds the tokens themselves.
+        them is Wishart; its Bartlett factor, k = d+1, is triangular, Gaussian below the diagonal, χ on it. It
+        exists for n > d; for shorter prompts, and for other covariates, T holds the k = n tokens themselves.
         """
         if not self.linear:
             checks.fail("target", self.target, "lsa.Linear: other targets have no weights w", TypeError)
