@@ -164,6 +164,7 @@ def deep_against_context() -> list[dict]:
 def chapters() -> list[dict]:
     """(f): seconds and peak memory of `pytest --nbval` on each chapter, and on the whole book."""
     rows = []
+    subprocess.run([sys.executable, BOOK / "_tools" / "execute.py", "speed"], check=True)  # it shows the rest
     for name in [*executed(), ""]:
         command = [sys.executable, "-m", "pytest", "-q", "--nbval", str(BOOK / name)]
         begin = time.perf_counter()
