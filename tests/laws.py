@@ -68,3 +68,8 @@ def loss_of_weights(layer: lsa.LinearSelfAttention, task: lsa.Task):
         return torch.func.functional_call(_Loss(layer, task), state, ())
 
     return loss, tuple(weight.detach().clone().requires_grad_() for weight in weights)
+
+
+def near_twins(gap: float) -> Tensor:
+    """a (2, 4) of two heads that differ by `gap`: the normal equations of M are singular up to gap²."""
+    return normal(1, 4, seed=0) + gap * torch.stack([torch.zeros(4), normal(4, seed=1)])

@@ -39,6 +39,7 @@ TESTS = [
     "population", "properties", "quadrature", "softmax", "theory", "training", "transformer",
 ]  # fmt: skip
 
+SURVIVED, KILLED = {0, 5}, {1, 2, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT}  # what pytest ends with
 QUIET = ["-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
 
 # ---- what is changed ----
@@ -301,10 +302,13 @@ def judge(todo: list[Mutant], tests: dict, jobs: int, limit: float) -> dict[Muta
                 os.kill(pid, signal.SIGKILL)
                 done, status = os.waitpid(pid, 0)
             if done:
-                verdict[mutant] = status != 0
+                code = os.waitstatus_to_exitcode(status)
+                if code not in SURVIVED | KILLED:
+                    raise SystemExit(f"\n{mutant.module}.py:{mutant.number}: pytest could not run ({code})")
+                verdict[mutant] = code in KILLED
                 folder.cleanup()
                 del running[pid]
-                if status:
+                if verdict[mutant]:
                     (MEMORY / "killed" / mutant.key).touch()
                 else:
                     print(f"\n{mutant.module}.py:{mutant.number}: {mutant.line}\n    {mutant.change}")

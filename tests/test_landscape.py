@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 import sympy
 import torch
-from laws import conditioned, covariance, linear_task, normal
+from laws import conditioned, covariance, linear_task, near_twins, normal
 
 import lsa
 from lsa.landscape import best_M
@@ -224,3 +224,38 @@ def test_traps_do_not_know_the_units_of_the_labels(scale):
     assert scaled.excess == pytest.approx(trap.excess, rel=1e-9)
     assert scaled.tangent == pytest.approx(trap.tangent * scale**2, rel=1e-9)
     assert lsa.traps(lsa.Task(lsa.Gaussian(eye), lsa.Linear(scale**2 * eye), 3, 0.25 * scale**2)) == []
+
+
+def test_two_heads_that_are_nearly_one_count_as_two_down_to_what_rounding_leaves():
+    """At 1e-4 apart their normal equations are regular to 1e-9; at 1e-6, 1e-13, that is noise over noise."""
+    task, eye = lsa.isotropic(3, 6, 0.3), torch.eye(4, dtype=torch.float64)
+    basis = torch.linalg.qr(near_twins(1.0).T)[0]
+    two = lsa.landscape.landscape(task, 2)((1 / basis[-1].square().sum() - 1).item())
+    for gap, loss, size in ((1e-4, two, 1e4), (1e-6, None, 1.0)):
+        a = near_twins(gap)
+        M = best_M(white_moments(task), a, eye)
+        assert M.abs().max() < size
+        if loss:
+            assert lsa.population_loss(Layer.from_effective(a, M), task).item() == pytest.approx(
+                loss, rel=1e-6
+            )
+
+
+@pytest.mark.parametrize(("excess", "slope", "said"), [
+    (0.9e-9, 0.0, "at the optimum"),
+    (-0.9e-9, 0.0, "at the optimum"),
+    (1.1e-9, 0.0, "at a local minimum or saddle"),
+    (0.5, 1.1e-6, "stopped early"),
+    (0.5, 0.9e-6, "at a local minimum or saddle"),
+    (-0.5, 0.9e-6, "at a stationary point below the best single step from zero"),
+])  # fmt: skip
+def test_an_ending_in_words(excess, slope, said):
+    assert lsa.landscape._in_words(lsa.isotropic(5, 10, 0.3), 1, excess, slope) == said
+
+
+def test_the_name_of_a_trap_is_given_to_runs_that_end_within_1e_5_of_it():
+    task = lsa.isotropic(3, 40, 0.25)
+    (trap,) = lsa.traps(task)
+    for factor, named in ((1 + 0.9e-5, True), (1 - 0.9e-5, True), (1 + 1.1e-5, False), (1 - 1.1e-5, False)):
+        said = lsa.landscape._in_words(task, 1, factor * trap.excess, 0.0)
+        assert said.startswith("at the local minimum that lsa.traps predicts") == named

@@ -130,41 +130,6 @@ def test_accessible(visit, theme):
     assert bad == [], "\n".join(bad)
 
 
-@pytest.mark.parametrize("width", [390, 768, 1000, 1100, 1199, 1280, 1920])
-def test_fits(visit, width):
-    page = visit.look(width=width)
-    wide = page.evaluate("() => document.documentElement.scrollWidth")
-    assert wide <= width, "the page scrolls sideways"
-    assert cut_off(page) == []
-    notes = page.evaluate("""() => [...document.querySelectorAll('aside.margin')].filter(e => {
-        const { left, right } = e.getBoundingClientRect();
-        return left < 0 || right > innerWidth; }).map(e => e.textContent)""")
-    assert notes == [], "margin notes out of the window"
-    assert orphans(page) == [], "punctuation that begins a line, behind its formula"
-
-
-def orphans(page: Page) -> list[str]:
-    return page.evaluate("""() => [...document.querySelectorAll('article span.math')].filter(formula => {
-        const after = formula.nextSibling;
-        const last = [...formula.querySelectorAll('mjx-math')].pop();
-        if (after?.nodeType !== 3 || !/^[.,;:!?)]/.test(after.data) || !last?.checkVisibility()) return false;
-        const sign = document.createRange();
-        sign.setStart(after, 0);
-        sign.setEnd(after, 1);
-        return sign.getBoundingClientRect().top > last.getBoundingClientRect().bottom - 3;
-    }).map(formula => formula.textContent + formula.nextSibling.data.slice(0, 9))""")
-
-
-def test_few_formulas_scroll_on_a_phone(visit):
-    formulas, cut = visit.look(width=390).evaluate("""() => {
-        const seen = e => e.checkVisibility({ contentVisibilityAuto: true });
-        const formulas = [...document.querySelectorAll('article div.math')].filter(seen);
-        const cut = formulas.filter(box => [...box.querySelectorAll('mjx-math')].some(e =>
-            e.getBoundingClientRect().right > box.getBoundingClientRect().right + 1));
-        return [formulas.length, cut.map(box => box.id || box.textContent.slice(0, 60))]; }""")
-    assert len(cut) <= 0.15 * formulas, cut
-
-
 def test_code_leaves_room_for_the_story(visit):
     """What is folded does not count."""
     share = visit.look().evaluate("""() => {
@@ -175,17 +140,6 @@ def test_code_leaves_room_for_the_story(visit):
     assert share <= 0.15
 
 
-@pytest.mark.parametrize("width", [1200, 390])
-def test_no_white_boxes_in_the_dark(visit, width):
-    page = visit.look(theme="dark", width=width)
-    pixels = np.asarray(Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L"))
-    side = 24  # more than a letter or the handle of a slider
-    tall, wide = (size // side * side for size in pixels.shape)
-    blocks = pixels[:tall, :wide].reshape(tall // side, side, wide // side, side).min(axis=(1, 3))
-    white = np.argwhere(blocks > 190) * side
-    assert white.tolist() == [], "light squares at these places (down, across)"
-
-
 def test_figures_are_whole(visit):
     page = visit.look()
     for _ in range(20):  # a page that was narrow a moment ago may still be moving
@@ -193,31 +147,6 @@ def test_figures_are_whole(visit):
             break
         page.wait_for_timeout(50)
     assert cut_off(page) == []
-
-
-def cut_off(page: Page) -> list:
-    """Figures that reach out of the window or of a box around them, letters that reach out of a figure."""
-    return page.evaluate("""() => {
-        const found = [];
-        const figures = document.querySelectorAll('.bd-article img, .bd-article svg[role=img]');
-        for (const figure of [...figures].filter(e => e.checkVisibility() && !e.closest('mjx-container'))) {
-            const name = figure.getAttribute('aria-label') ?? figure.alt;
-            const inside = (box, frame) => box.left >= frame.left - 1 && box.right <= frame.right + 1;
-            const box = figure.getBoundingClientRect();
-            if (!inside(box, {left: 0, right: innerWidth})) found.push(['out of the window', name]);
-            for (let around = figure.parentElement; around.tagName !== 'MAIN'; around = around.parentElement)
-                if (getComputedStyle(around).overflowX !== 'visible'
-                    && !inside(box, around.getBoundingClientRect()))
-                    found.push(['out of ' + around.className, name]);
-            for (const letter of figure.querySelectorAll('use[href*="DejaVu"]')) {
-                const at = letter.getBoundingClientRect();
-                if (!inside(at, box) || at.top < box.top - 1 || at.bottom > box.bottom + 1) {
-                    found.push(['a letter out of its figure', name]);
-                    break;
-                }
-            }
-        }
-        return found; }""")
 
 
 # ---- what a reader does ----
@@ -368,6 +297,80 @@ def test_search_finds_a_word(reader, address, html, scheme):
         visit.page.locator(".bd-article h1").first.wait_for()
         assert "attention" in visit.page.locator(".bd-article").inner_text().lower()
         assert [url for url in visit.requests if not visit.is_ours(url)] == []
+
+
+# ---- on other screens: last, for a page sets its formulas anew for every width ----
+
+
+@pytest.mark.parametrize("width", [1920, 1280, 1199, 1100, 1000, 768, 390])
+def test_fits(visit, width):
+    page = visit.look(width=width)
+    wide = page.evaluate("() => document.documentElement.scrollWidth")
+    assert wide <= width, "the page scrolls sideways"
+    assert cut_off(page) == []
+    notes = page.evaluate("""() => [...document.querySelectorAll('aside.margin')].filter(e => {
+        const { left, right } = e.getBoundingClientRect();
+        return left < 0 || right > innerWidth; }).map(e => e.textContent)""")
+    assert notes == [], "margin notes out of the window"
+    assert orphans(page) == [], "punctuation that begins a line, behind its formula"
+
+
+def orphans(page: Page) -> list[str]:
+    return page.evaluate("""() => [...document.querySelectorAll('article span.math')].filter(formula => {
+        const after = formula.nextSibling;
+        const last = [...formula.querySelectorAll('mjx-math')].pop();
+        if (after?.nodeType !== 3 || !/^[.,;:!?)]/.test(after.data) || !last?.checkVisibility()) return false;
+        const sign = document.createRange();
+        sign.setStart(after, 0);
+        sign.setEnd(after, 1);
+        return sign.getBoundingClientRect().top > last.getBoundingClientRect().bottom - 3;
+    }).map(formula => formula.textContent + formula.nextSibling.data.slice(0, 9))""")
+
+
+def test_few_formulas_scroll_on_a_phone(visit):
+    formulas, cut = visit.look(width=390).evaluate("""() => {
+        const seen = e => e.checkVisibility({ contentVisibilityAuto: true });
+        const formulas = [...document.querySelectorAll('article div.math')].filter(seen);
+        const cut = formulas.filter(box => [...box.querySelectorAll('mjx-math')].some(e =>
+            e.getBoundingClientRect().right > box.getBoundingClientRect().right + 1));
+        return [formulas.length, cut.map(box => box.id || box.textContent.slice(0, 60))]; }""")
+    assert len(cut) <= 0.15 * formulas, cut
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_no_white_boxes_in_the_dark(visit, width):
+    page = visit.look(theme="dark", width=width)
+    pixels = np.asarray(Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L"))
+    side = 24  # more than a letter or the handle of a slider
+    tall, wide = (size // side * side for size in pixels.shape)
+    blocks = pixels[:tall, :wide].reshape(tall // side, side, wide // side, side).min(axis=(1, 3))
+    white = np.argwhere(blocks > 190) * side
+    assert white.tolist() == [], "light squares at these places (down, across)"
+
+
+def cut_off(page: Page) -> list:
+    """Figures that reach out of the window or of a box around them, letters that reach out of a figure."""
+    return page.evaluate("""() => {
+        const found = [];
+        const figures = document.querySelectorAll('.bd-article img, .bd-article svg[role=img]');
+        for (const figure of [...figures].filter(e => e.checkVisibility() && !e.closest('mjx-container'))) {
+            const name = figure.getAttribute('aria-label') ?? figure.alt;
+            const inside = (box, frame) => box.left >= frame.left - 1 && box.right <= frame.right + 1;
+            const box = figure.getBoundingClientRect();
+            if (!inside(box, {left: 0, right: innerWidth})) found.push(['out of the window', name]);
+            for (let around = figure.parentElement; around.tagName !== 'MAIN'; around = around.parentElement)
+                if (getComputedStyle(around).overflowX !== 'visible'
+                    && !inside(box, around.getBoundingClientRect()))
+                    found.push(['out of ' + around.className, name]);
+            for (const letter of figure.querySelectorAll('use[href*="DejaVu"]')) {
+                const at = letter.getBoundingClientRect();
+                if (!inside(at, box) || at.top < box.top - 1 || at.bottom > box.bottom + 1) {
+                    found.push(['a letter out of its figure', name]);
+                    break;
+                }
+            }
+        }
+        return found; }""")
 
 
 # ---- what the browser says ----

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from laws import TARGETS, conditioned, linear_task, normal
+from laws import TARGETS, conditioned, linear_task, near_twins, normal
 from tqdm import tqdm
 
 import lsa
@@ -456,3 +456,27 @@ def test_l_bfgs_alone_gets_close():
         layer = Layer(3, generator=seed)
         *_, last = lsa.minimise.lbfgs(layer, task, 300, 1.0, 1e-15 * best)
         assert abs(last.item() / best - 1) < 1e-10
+
+
+def test_least_squares_tells_heads_apart_down_to_what_rounding_leaves():
+    """Heads 1e-4 apart do after one sweep what two heads can; at 1e-6 no weight explodes over noise."""
+    task = lsa.isotropic(3, 6, 0.3)
+    for gap, loss, size in ((1e-4, 1.7, 1e4), (1e-6, 2.0, 1.0)):
+        layer = Layer.from_effective(near_twins(gap), normal(2, 4, 3, seed=2) / 20)
+        (after,) = lsa.minimise.alternating_least_squares(layer, task, 1, 1e-15)
+        assert after < loss
+        assert layer.query.abs().max() < size
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(1.1e-9, True), (0.9e-9, False), (-1.0, False)])
+def test_a_step_aside_is_taken_where_it_gains_a_billionth(monkeypatch, gain, taken):
+    task, layer, calls = lsa.isotropic(3, 6, 0.3), Layer(3, generator=0), []
+    start = lsa.population_loss(layer, task).item()
+
+    def sweeps(moved, *arguments):
+        calls.append(moved)
+        return iter([torch.tensor(2 * start), torch.tensor((1 - gain) * start, dtype=torch.float64)])
+
+    monkeypatch.setattr(lsa.minimise, "alternating_least_squares", sweeps)
+    list(lsa.minimise.step_aside(layer, task, 10, 1e-15))
+    assert [moved is layer for moved in calls] == [False, True][: 1 + taken]
