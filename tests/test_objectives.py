@@ -132,6 +132,29 @@ def test_absolute_step_by_two_quadratures():
     assert F.absolute_step(5, 10, 0.0) == pytest.approx(0.063744, abs=1e-6)
 
 
+@pytest.mark.parametrize(("d", "n"), [(1, 3), (2, 10), (5, 4)])
+@pytest.mark.parametrize("noise", [0.0, 1.0, 4.0, 9.0])
+def test_the_fourth_power_changes_sides_at_noise_four(d, n, noise):
+    """Its slope at η*, by Gauss rules, which are exact for these polynomials."""
+    star = 1 / (n + d + 1 + noise)
+    weight, r0, r1, r2 = F.radius(d, n, noise)
+    slope = weight @ (2 * (r0 - 2 * star * r1 + star**2 * r2) * (2 * star * r2 - 2 * r1))
+    formula = -8 * n * d * (n + 2) * (d + 2) * (noise - 4) * star**3
+    assert slope.item() == pytest.approx(formula, rel=1e-9, abs=1e-9)
+
+
+def test_the_absolute_loss_changes_sides_a_little_earlier():
+    for d, noise, sign in (
+        (2, 3.3, 1),
+        (2, 3.4, -1),
+        (5, 3.3, 1),
+        (5, 3.4, -1),
+        (5, 16.0, -1),
+        (2, 16.0, -1),
+    ):
+        assert sign * (F.absolute_step(d, 10, noise) * (11 + d + noise) - 1) > 1e-6
+
+
 @pytest.mark.parametrize(
     ("expected", "slope"),
     [
