@@ -7,7 +7,10 @@ from torch import Tensor
 
 
 def fail(name: str, value: object, expected: str, error: type[Exception] = ValueError):
-    raise error(f"{name} = {value!r}: expected {expected}")
+    shown = repr(value)
+    if len(shown) > 200:  # an array
+        shown = f"{' '.join(shown.split())[:160]} … ({type(value).__name__})"
+    raise error(f"{name} = {shown}: expected {expected}")
 
 
 def integer(name: str, value: int, least: int, most: int = 10**12) -> int:
@@ -82,7 +85,7 @@ def square(name: str, value: object, d: int | None = None) -> Tensor:
     expected = "a square matrix" if d is None else f"a {d} × {d} matrix"
     result = real(name, value, expected)
     shape = tuple(result.shape)
-    if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1 or (d is not None and shape[0] != d):
+    if len(shape) != 2 or shape[0] < 1 or shape != (d or shape[0],) * 2:
         fail(name, shape, f"{expected}; this is its shape")
     return result
 

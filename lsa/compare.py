@@ -34,7 +34,6 @@ def compare(
     """Compare a layer with x_qᵀ P Xᵀy, P a number or a matrix, on `batch` fresh prompts of the task."""
     checks.instance("layer", layer, LinearSelfAttention, "a lsa.LinearSelfAttention")
     checks.instance("task", task, Task, "a lsa.Task")
-    layer.check()
     if layer.d != task.d or layer.readout.ndim > 1:
         checks.fail("layer", layer, f"a single layer (not a stack) for d = {task.d}")
     prompts = task.sample(checks.integer("batch", batch, 2), generator)

@@ -121,7 +121,7 @@ def jacobi(n: int, d: int, size: int) -> tuple[list[Fraction], list[Fraction]]:
     From floats the same algorithm would lose all digits at a size of about six.
     """
     current = [Fraction(m) for m in trace_moments(n, d, 2 * size)]  # the k-th moment of ρ is E tr W^(k+1)
-    previous, alpha, beta = [Fraction(0)] * len(current), [], []
+    previous, alpha, beta = [], [], []
     for k in range(size):
         # current[l] = ∫ π_k λ^(k+l) dρ, previous[l] = ∫ π_(k−1) λ^(k−1+l) dρ for the monic polynomials π
         before = previous[1] / previous[0] if k else 0

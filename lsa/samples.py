@@ -40,7 +40,7 @@ def fit_samples(
     steps, batch = checks.integer("steps", steps, 1), checks.integer("batch", batch, 1)
     rate, generator = checks.number("learning_rate", learning_rate, above=0), checks.generator(generator)
     bound = math.inf if clip is None else checks.number("clip", clip, above=0)
-    optimizer, losses = torch.optim.Adam(model.parameters(), lr=rate), []
+    optimizer, losses = torch.optim.Adam(model.parameters()), []
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
         optimizer.zero_grad()

@@ -51,7 +51,11 @@ def normal(*shape: int, generator: torch.Generator | None) -> Tensor:
 
 def values(target: Target, f: Function, x: Tensor) -> Tensor:
     """f(x) (batch, m) for x (batch, m, d), if it is what a target has to return."""
-    found = f(x)
+    try:
+        found = f(x)
+    except RuntimeError as error:
+        how = f"draw(…)(x) for a float64 x, so draw with dtype=torch.float64; f said: {error}"
+        checks.fail("target", target, how, TypeError)
     kind = (tuple(found.shape), found.dtype) if isinstance(found, Tensor) else type(found)
     if kind != (tuple(x.shape[:2]), torch.float64):
         checks.fail("target", target, f"draw(…)(x) a float64 tensor of shape {(*x.shape[:2],)}, not {kind}")

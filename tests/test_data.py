@@ -192,3 +192,11 @@ def test_the_factor_and_its_weights_belong_together():
     torch.testing.assert_close(factor[:, 3], (w[:, None] @ factor[:, :3])[:, 0])
     assert task.sample_gram(5, generator=3).equal(task.sample_gram(5, generator=3))
     assert lsa.isotropic(5, 3).gram_factor(2, generator=0)[0].shape == (2, 6, 3)
+
+
+def test_phases_are_uniform():
+    """f(0) = cos φ has the moments of a uniform angle."""
+    f = lsa.Cosine().draw(200_000, 2, torch.Generator().manual_seed(0))
+    at_zero = f(torch.zeros(200_000, 1, 2, dtype=torch.float64))[:, 0]
+    for power, expected in ((1, 0.0), (2, 1 / 2), (4, 3 / 8)):
+        assert abs(z_score(at_zero**power, expected)) < 4

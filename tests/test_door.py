@@ -246,6 +246,12 @@ WRONG = {
         "Own",
         "float32",
     ),
+    "a target drawn in float32": (
+        lambda: lsa.optimum(own(lambda x: (x @ torch.ones(3, 1))[..., 0])),
+        "target",
+        "Own",
+        "dtype=torch.float64",
+    ),
     "a target that returns NaN": (
         lambda: own(lambda x: nan * x[..., 0]).sample(4),
         "target",
@@ -285,12 +291,31 @@ WRONG = {
         "float32",
         "float64",
     ),
+    "a loss on no task": (lambda: lsa.population_loss(layer, "task"), "task", "'task'", "lsa.Task"),
+    "the loss of a step where moments are not known": (
+        lambda: lsa.one_step_loss(0.1, own(lambda x: x[..., 0])),
+        "task",
+        "Own",
+        "moments are known",
+    ),
+    "a polynomial on a skewed task": (
+        lambda: lsa.polynomial_loss(torch.ones_like, 1, lsa.Task(lsa.Gaussian(eye), lsa.Linear(2 * eye), 5)),
+        "task",
+        "tensor",
+        "is not I",
+    ),
     "a layer in float32 in fit": (lambda: lsa.fit(single(), task), "layer", "float32", "float64"),
     "a layer in float32 in compare": (
         lambda: lsa.compare(single(), 0.1, task),
         "layer",
         "float32",
         "float64",
+    ),
+    "a stack of layers and something else": (
+        lambda: lsa.LinearSelfAttention.stack([layer, "layer"]),
+        "layers",
+        "'layer'",
+        "nothing else",
     ),
     "a stack of stacks": (
         lambda: lsa.LinearSelfAttention.stack([stack]),
@@ -425,3 +450,9 @@ def test_a_step_that_is_a_tensor_keeps_its_gradient():
     matrix = (0.1 * eye).requires_grad_()
     lsa.gradient_descent(prompts, matrix).sum().backward()
     assert matrix.grad.abs().max() > 0
+
+
+def test_an_error_does_not_print_a_whole_array():
+    with pytest.raises(TypeError, match=r"prompts = .* … \(tuple\): expected lsa.Prompts") as caught:
+        lsa.gradient_descent((np.zeros((50, 10, 3)), np.zeros((50, 10)), np.zeros((50, 3))), 0.1)
+    assert len(str(caught.value)) < 400

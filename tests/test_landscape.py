@@ -207,8 +207,9 @@ def test_a_target_without_a_linear_part_has_no_traps():
         lsa.Task(lsa.Rademacher(3), lsa.Linear(torch.eye(3)), 6),
         lsa.Task(lsa.Gaussian(torch.eye(3)), lsa.Linear(torch.eye(3), torch.ones(3)), 6),
         lsa.Task(lsa.Gaussian(covariance(3, 1)), lsa.Linear(torch.eye(3)), 6),
+        lsa.Task(lsa.Gaussian(torch.eye(3)), lsa.Linear(1.5 * torch.eye(3) - 0.5), 6),
     ],
-    ids=["general", "Rademacher", "a prior mean", "Λ = I"],
+    ids=["general", "Rademacher", "a prior mean", "Λ = I", "weights that shun each other"],
 )
 def test_other_tasks_are_refused(task):
     with pytest.raises(ValueError, match=r"task = .* expected a task that no rotation changes"):
@@ -222,6 +223,7 @@ def test_traps_do_not_know_the_units_of_the_labels(scale):
     task = lsa.Task(lsa.Gaussian(eye), lsa.Linear(scale**2 * eye), 40, 0.25 * scale**2)
     (scaled,) = lsa.traps(task)
     assert scaled.excess == pytest.approx(trap.excess, rel=1e-9)
+    assert "heads" not in repr(trap)
     assert scaled.tangent == pytest.approx(trap.tangent * scale**2, rel=1e-9)
     assert lsa.traps(lsa.Task(lsa.Gaussian(eye), lsa.Linear(scale**2 * eye), 3, 0.25 * scale**2)) == []
 

@@ -238,6 +238,12 @@ def test_a_weak_direction_counts_and_what_rounding_leaves_of_none_does_not():
         torch.testing.assert_close(best.preconditioner, best.step * basis @ basis.T)
 
 
+def test_a_long_prompt_does_not_make_a_preconditioner_a_step():
+    """P* Σ is of the order 1/n, and 1/n² away from a multiple of the identity."""
+    prior = lsa.Linear(torch.diag(torch.tensor([1.0, 2.0])))
+    assert lsa.optimum(lsa.Task(lsa.Gaussian(torch.eye(2)), prior, 10_000, 0.1)).step is None
+
+
 def test_only_invariant_targets_are_averaged_over_rotations():
     prior = torch.diag(torch.tensor([1.0, 3.0], dtype=torch.float64))
     groups = lsa.estimate_moments(lsa.Task(lsa.Gaussian(torch.eye(2)), lsa.Linear(prior), 5), 8192, 0)

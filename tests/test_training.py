@@ -468,6 +468,35 @@ def test_least_squares_tells_heads_apart_down_to_what_rounding_leaves():
         assert layer.query.abs().max() < size
 
 
+@pytest.mark.parametrize(("excess", "tried"), [(1e-8, True), (1e-10, False)])
+def test_a_run_that_ends_a_billionth_too_high_tries_a_step_aside(monkeypatch, excess, tried):
+    task, calls = lsa.isotropic(3, 6, 0.3), []
+    best = lsa.optimum(task)
+    longer = 1 + math.sqrt(excess * best.loss / (3 - best.loss + 0.3))  # L − L* = (L₀ − L*)(η/η* − 1)²
+    layer = Layer.from_preconditioner(longer * best.preconditioner)
+    assert lsa.population_loss(layer, task).item() / best.loss - 1 == pytest.approx(excess, rel=1e-3)
+    for name in ("lbfgs", "alternating_least_squares"):
+        monkeypatch.setattr(lsa.training, name, lambda *arguments: iter(()))
+    monkeypatch.setattr(lsa.training, "step_aside", lambda *arguments: iter(calls.append(1) or ()))
+    lsa.fit(layer, task)
+    assert bool(calls) == tried
+
+
+def test_least_squares_with_keys_of_low_rank():
+    """What query and value can reach is projected on: no sweep raises the loss, and it ends at rest."""
+    task = linear_task(3, 6, seed=1)
+    for seed in range(3):
+        layer = Layer(3, 2, scale=0.5, generator=seed)
+        with torch.no_grad():
+            layer.key -= layer.key[..., :1] * normal(2, 1, 4, seed=seed) / 2
+            layer.key[:, 0] = layer.key[:, 1:].sum(1)
+        losses = torch.stack(list(lsa.minimise.alternating_least_squares(layer, task, 300, 1e-15)))
+        assert losses.diff().max() <= 1e-12 * losses[0]
+        loss = lsa.population_loss(layer, task)
+        slopes = torch.autograd.grad(loss, [layer.query, layer.value])
+        assert max(slope.abs().max() for slope in slopes) < 1e-3 * loss
+
+
 @pytest.mark.parametrize(("gain", "taken"), [(1.1e-9, True), (0.9e-9, False), (-1.0, False)])
 def test_a_step_aside_is_taken_where_it_gains_a_billionth(monkeypatch, gain, taken):
     task, layer, calls = lsa.isotropic(3, 6, 0.3), Layer(3, generator=0), []
