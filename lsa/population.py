@@ -10,7 +10,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from . import checks
+from . import checks, theory
 from .data import Task
 from .model import LinearSelfAttention
 from .targets import Moments
@@ -57,8 +57,7 @@ def known(task: Task) -> bool:
 
 @lru_cache(maxsize=32)
 def _centred_moments(task: Task) -> Moments | None:
-    target = task.target.centred if task.linear else task.target
-    found = getattr(target, "moments", lambda covariates: None)(task.covariates)
+    found = task.target.centred.moments(task.covariates) if task.linear else theory.moments(task)
     return found if found and found.fourth == found.fourth and found.square == found.square else None
 
 

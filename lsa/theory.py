@@ -6,6 +6,7 @@ With S = E[(f² + σ²) x xᵀ] and C = E m_f m_fᵀ one formula stands behind t
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -51,6 +52,7 @@ def _step(P: Tensor, sigma: Tensor) -> float | None:
     return step.item() if deviation <= 1e-9 * (P @ sigma).abs().max() else None
 
 
+@lru_cache(maxsize=32)
 def moments(task: Task) -> Moments | None:
     """The task's moments in closed form or by quadrature; None where only Monte Carlo is left."""
     known = getattr(task.target, "moments", None)
@@ -94,7 +96,8 @@ def optimum(task: Task, samples: int = 65_536, generator: torch.Generator | int 
     """
     checks.instance("task", task, Task, "a lsa.Task")
     known, error = moments(task), 0.0
-    if known is None:
+    exact = known is not None
+    if not exact:
         groups = estimate_moments(task, samples, generator)
         count = len(groups.power)
         known = Moments(*(group.mean(0) for group in groups))
@@ -105,7 +108,7 @@ def optimum(task: Task, samples: int = 65_536, generator: torch.Generator | int 
         losses = torch.tensor([_best(task, Moments(*left))[1] for left in zip(*others, strict=True)])
         error = math.sqrt((count - 1) * losses.var(correction=0).item())
     P, loss = _best(task, known)
-    return Optimum(P, float(loss), _step(P, task.covariates.covariance), moments(task) is not None, error)
+    return Optimum(P, float(loss), _step(P, task.covariates.covariance), exact, error)
 
 
 def one_step_loss(P: Tensor | float, task: Task) -> float:
