@@ -22,6 +22,15 @@ def prompt_number(state, found):
     assert found["bayes"] == pytest.approx(lsa.ridge(prompts, task).item(), rel=1e-12)
 
 
+def training_number(state, found):
+    """The same start, trained by `lsa.fit`."""
+    start = lsa.Playground(**{name: state[name] for name in ("d", "n", "noise_variance", "seed")})
+    options = {"optimizer": "adam", "steps": 400, "learning_rate": 0.02}
+    losses = lsa.fit(start.layer, start.task, **options).losses
+    assert found["loss"] == pytest.approx(losses[state["step"]].item(), rel=1e-9)
+    assert found["best"] == pytest.approx(lsa.optimum(start.task).loss, rel=1e-12)
+
+
 def projection_number(state, found):
     task = lsa.isotropic(state["d"], state["n"], state["noise_variance"])
     layer = lsa.LinearSelfAttention.from_preconditioner(torch.eye(state["d"]).double())
@@ -152,6 +161,7 @@ def reynolds_number(state, found):
 # figure: (what it begins with, the check); with nothing given, its first control is moved before
 NUMBERS = {
     "prompt": ({}, prompt_number),
+    "training": ({}, training_number),
     "projection": ({}, projection_number),
     "ellipses": ({}, ellipses_number),
     "units": ({}, units_number),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from laws import TARGETS, conditioned, covariance, linear_task, normal, z_score
 
 import lsa
+from lsa.quadrature import chi_square_rule
 from lsa.ridge_functions import RidgeFunctions
 
 PAIRS = {f"Gaussian, {target}, {k}": lsa.nonlinear(target, 4, 9, 0.5) for k, target in enumerate(TARGETS)} | {
@@ -293,3 +294,34 @@ def test_two_rectifiers_in_any_dimension(d):
     erf, large = (lsa.ErfNetwork(2, 0.8, scale).moments(law) for scale in (1.0, 3.0))
     for found, one, power in zip(large, erf, (2, 2, 2, 4, 4), strict=True):
         torch.testing.assert_close(torch.as_tensor(found), 3**power * torch.as_tensor(one))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_fourth_order_moments_of_quadratic_forms(d):
+    """Given x, f is Gaussian; its variance, from the definition, is integrated over |x|² ~ χ²_d."""
+    known = lsa.Quadratic().moments(lsa.Gaussian(torch.eye(d)))
+    square, weight = chi_square_rule(d, 8)
+    variance = (square**2 - 2 * square + d) / (d * (d + 1))  # of Σ a_ij (x_i x_j − δ_ij) / √(d(d+1))
+    assert known.power == pytest.approx((weight @ variance).item(), rel=1e-12)
+    assert known.S[0, 0].item() == pytest.approx((weight @ (variance * square)).item() / d, rel=1e-12)
+    assert known.fourth == pytest.approx(3 * (weight @ variance**2).item(), rel=1e-12)
+    a = normal(200_000, d, d, seed=d)
+    traces = ((a + a.mT) / 2).square().sum((1, 2)) * 2 / (d * (d + 1))  # E_x f² = 2 tr Q²
+    assert abs(z_score(traces**2, known.square)) < 4
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_fourth_order_moments_of_cosines(d):
+    """E_x f² = ½ + ½ exp(−2|b|²) cos 2φ: squared, and averaged over a uniform φ and |b|² ~ ω² χ²_d."""
+    known = lsa.Cosine(frequency=0.6).moments(lsa.Gaussian(torch.eye(d)))
+    square, weight = chi_square_rule(d, 60)
+    assert known.fourth == 3 / 8
+    expected = 1 / 4 + (weight @ torch.exp(-4 * 0.36 * square)).item() / 8
+    assert known.square == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("target", [lsa.Quadratic(), lsa.Cosine()], ids=str)
+def test_other_covariates_are_sampled_and_averaged_over_rotations(target):
+    best = lsa.optimum(lsa.Task(lsa.Uniform(2), target, 8), samples=1024)
+    assert not best.exact
+    assert best.step is not None

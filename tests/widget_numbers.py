@@ -5,26 +5,10 @@ and the same number from the values of the controls, which are given as they are
 """
 
 from collections.abc import Callable
-from functools import cache
-
-import torch
 
 import lsa
 
 Shown = dict[str, str]
-
-
-@cache
-def intro_losses() -> torch.Tensor:
-    layer = lsa.LinearSelfAttention(d=5, generator=2)
-    return lsa.fit(layer, lsa.isotropic(5, 20, 0.25), optimizer="adam", steps=120).losses
-
-
-@cache
-def isotropic_losses() -> torch.Tensor:
-    layer = lsa.LinearSelfAttention(5, generator=0)
-    options = {"optimizer": "adam", "steps": 400, "learning_rate": 0.02}
-    return lsa.fit(layer, lsa.isotropic(5, 10, 0.25), **options).losses
 
 
 def tasks_with_a_trap(shown: Shown) -> float:
@@ -39,7 +23,6 @@ def turned_by_a_right_angle(shown: Shown) -> float:
 
 
 NUMBERS: dict[str, list[tuple[str, Callable[[Shown], float]]]] = {
-    "intro": [(r"steps: (\d+\.\d+)", lambda shown: intro_losses()[int(shown["step"])].item())],
     "setup": [
         (r"Linear attention predicts (\d+\.\d+)", lambda shown: 16 / 6),
         (
@@ -48,7 +31,6 @@ NUMBERS: dict[str, list[tuple[str, Callable[[Shown], float]]]] = {
         ),
     ],
     "isotropic": [
-        (r"loss (\d+\.\d+)", lambda shown: isotropic_losses()[int(shown["training step"])].item()),
         (r": (\d+) of 153", tasks_with_a_trap),
         (
             r"one step (\d+\.\d+)",

@@ -5,6 +5,7 @@
 
 import math
 
+from ... import checks
 from ...softmax import score_moments
 from .beyond import lengths, losses, traps
 from .playground import Playground
@@ -24,6 +25,7 @@ __all__ = [
     "reynolds",
     "target",
     "temperature",
+    "training",
     "traps",
     "units",
 ]
@@ -33,6 +35,15 @@ def prompt(noise_variance: float = 0.1, d: int = 1, eta: float = 0.04) -> Live:
     """A prompt to drag: the lines of the trained layer, of one gradient step and of ridge follow at once."""
     alt = "A prompt to drag, and three lines: the trained layer's, one gradient step's, and ridge's."
     return Live("prompt", alt=alt, d=d, noise_variance=noise_variance, eta=eta)
+
+
+def training(
+    show: str = "weights", d: int = 5, n: int = 10, noise_variance: float = 0.25, seed: int = 1
+) -> Live:
+    """A layer in training, by 400 steps of Adam: its "weights" or its "predictions", and its loss."""
+    checks.choice("show", show, ("weights", "predictions"))
+    alt = f"The {show} of a layer in training, and its loss above the best; a slider walks through its steps."
+    return Live("training", alt=alt, show=show, d=d, n=n, noise_variance=noise_variance, seed=seed)
 
 
 def projection(d: int = 5, n: int = 10, noise_variance: float = 0.25) -> Live:
