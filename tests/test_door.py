@@ -291,6 +291,13 @@ WRONG = {
         "float32",
         "float64",
     ),
+    "the loss of a step on no task": (lambda: lsa.one_step_loss(0.1, "task"), "task", "'task'", "lsa.Task"),
+    "a target that returns NaN now and then": (
+        lambda: own(lambda x: x[..., 0].where(x[..., 0] > 0, nan)).sample(40, 0),
+        "target",
+        "Own",
+        "finite",
+    ),
     "a loss on no task": (lambda: lsa.population_loss(layer, "task"), "task", "'task'", "lsa.Task"),
     "the loss of a step where moments are not known": (
         lambda: lsa.one_step_loss(0.1, own(lambda x: x[..., 0])),

@@ -245,6 +245,18 @@ def test_a_long_prompt_does_not_make_a_preconditioner_a_step():
     assert lsa.optimum(lsa.Task(lsa.Gaussian(torch.eye(2)), prior, 10_000, 0.1)).step is None
 
 
+@pytest.mark.parametrize(("gap", "plain"), [(1e-10, True), (1e-6, False)])
+def test_what_rounding_leaves_is_no_preconditioner(gap, plain):
+    prior = lsa.Linear(torch.diag(torch.tensor([1.0, 1.0 + gap], dtype=torch.float64)))
+    step = lsa.optimum(lsa.Task(lsa.Gaussian(torch.eye(2)), prior, 10, 0.1)).step
+    assert (step is not None) == plain
+
+
+def test_a_centred_target_has_no_mean():
+    for mean in ([1.0, 0.0], [0.0, 0.0], [2.0, -1.0]):
+        assert lsa.Linear(torch.eye(2), torch.tensor(mean)).centred.prior_mean.abs().max() == 0
+
+
 def test_only_invariant_targets_are_averaged_over_rotations():
     prior = torch.diag(torch.tensor([1.0, 3.0], dtype=torch.float64))
     groups = lsa.estimate_moments(lsa.Task(lsa.Gaussian(torch.eye(2)), lsa.Linear(prior), 5), 8192, 0)
