@@ -8,7 +8,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
-from browser import served
 from live_gallery import (
     HOST,
     SHOWN,
@@ -20,7 +19,6 @@ from live_gallery import (
     shown,
     visited,
     widget_of,
-    write_gallery,
     write_page,
 )
 from live_numbers import NUMBERS
@@ -34,33 +32,22 @@ from lsa.show.live.bundle import figure_names
 UNSEEN = {"optimizer", "learning rate", "steps a frame"}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_gallery(tmp_path_factory.mktemp("figures"))
-
-
-@pytest.fixture(scope="module")
-def address(folder):
-    with served(folder) as base:
-        yield base
-
-
 @pytest.fixture(scope="module", params=figure_names())
 def name(request) -> str:
     return request.param
 
 
 @pytest.fixture
-def visit(browser, address, name):
+def visit(browser, gallery_address, name):
     """A figure as it begins."""
-    with visited(browser, address, name) as visit:
+    with visited(browser, gallery_address, name) as visit:
         yield visit
 
 
 @pytest.fixture(scope="module")
-def seen(browser, address, name):
+def seen(browser, gallery_address, name):
     """A figure that several tests look at."""
-    with visited(browser, address, name) as visit:
+    with visited(browser, gallery_address, name) as visit:
         yield visit
 
 
@@ -162,15 +149,15 @@ def test_answers_the_mouse(visit):
     hand(visit.page, drag, visit.page.mouse.click)
 
 
-def test_answers_a_finger(browser, address, name):
+def test_answers_a_finger(browser, gallery_address, name):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    with visited(browser, address, name, **phone) as visit:
+    with visited(browser, gallery_address, name, **phone) as visit:
         hand(visit.page, touch_drag, visit.page.touchscreen.tap)
 
 
-def test_needs_no_server(browser, folder, name):
+def test_needs_no_server(browser, gallery, name):
     """From a file, too."""
-    with visited(browser, f"file://{folder}/", name) as visit:
+    with visited(browser, f"file://{gallery}/", name) as visit:
         control = next(controls(visit.page, ":is(input[type=range], input[type=number])"))
         control.focus()
         at_end = control.evaluate("e => e.type === 'range' && +e.value > 0.999")
@@ -221,10 +208,10 @@ def test_says_what_it_shows(seen):
 # ---- what is computed ----
 
 
-def test_numbers_are_those_of_lsa(browser, folder, address, name):
+def test_numbers_are_those_of_lsa(browser, gallery, gallery_address, name):
     start, check = NUMBERS[name]
-    write_page(folder, f"number-{name}", widget_of(name).get_state() | start)
-    with visited(browser, address, f"number-{name}") as visit:
+    write_page(gallery, f"number-{name}", widget_of(name).get_state() | start)
+    with visited(browser, gallery_address, f"number-{name}") as visit:
         if not start:  # somewhere else than where it begins
             next(controls(visit.page, ":is(input[type=range], input[type=number])")).focus()
             for _ in range(3):

@@ -1,27 +1,16 @@
 """The playground in a real browser: it trains to what `lsa` knows, and its state travels."""
 
 import pytest
-from browser import served
-from live_gallery import HOST, data, drag, visited, write_gallery
+from live_gallery import HOST, data, drag, visited
 from playwright.sync_api import Page
 
 import lsa
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_gallery(tmp_path_factory.mktemp("figures"))
-
-
-@pytest.fixture(scope="module")
-def address(folder):
-    with served(folder) as base:
-        yield base
-
-
 @pytest.fixture
-def playground(browser, address):
-    with visited(browser, address, "playground", permissions=["clipboard-read", "clipboard-write"]) as visit:
+def playground(browser, gallery_address):
+    allowed = ["clipboard-read", "clipboard-write"]
+    with visited(browser, gallery_address, "playground", permissions=allowed) as visit:
         yield visit
 
 
@@ -71,7 +60,7 @@ def test_pythagoras_holds_wherever_a_weight_is_dragged(playground):
     assert seen[-1]["excess"] > 1e-3
 
 
-def test_the_state_is_in_the_address(playground, browser, address):
+def test_the_state_is_in_the_address(playground, browser, gallery_address):
     page = playground.page
     page.get_by_label("dimension d").press("ArrowLeft")
     page.get_by_label("residual stream").check()
@@ -86,7 +75,7 @@ def test_the_state_is_in_the_address(playground, browser, address):
         other.get_by_label("dimension d").press("ArrowRight")
         other.get_by_label("dimension d").press("ArrowLeft")
         assert data(other)["state"] == state
-        other.goto(f"{address}playground.html#preset=trap")
+        other.goto(f"{gallery_address}playground.html#preset=trap")
         other.reload()
         assert other.get_by_label("Show me").input_value() == "trap"
         other.evaluate("() => { location.hash = '#preset=two-heads'; }")
