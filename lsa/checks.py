@@ -63,9 +63,8 @@ def real(name: str, value: object, expected: str) -> Tensor:
         fail(name, value, expected, TypeError)
     if given.is_complex() or given.dtype == torch.bool:
         fail(name, given.dtype, f"{expected}; this is its type", TypeError)
-    if not isinstance(value, Tensor):  # lists of floats would be rounded to torch's default type
-        given = torch.as_tensor(value, dtype=torch.float64)
-    result = given.to("cpu", torch.float64, copy=True)  # still a function of `value`, for gradients
+    # from the value itself, for a list of floats is rounded in `given`; still a function of it, for gradients
+    result = torch.as_tensor(value, dtype=torch.float64).to("cpu", copy=True)
     if not torch.isfinite(result).all():
         fail(name, value, f"{expected}, every entry finite")
     return result

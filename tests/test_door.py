@@ -330,6 +330,19 @@ WRONG = {
         "LinearSelfAttention",
         "single",
     ),
+    "no layer in compare": (
+        lambda: lsa.compare("layer", 0.1, task),
+        "layer",
+        "'layer'",
+        "LinearSelfAttention",
+    ),
+    "no task in compare": (lambda: lsa.compare(layer, 0.1, "task"), "task", "'task'", "lsa.Task"),
+    "a learning rate below zero for samples": (
+        lambda: lsa.fit_samples(lsa.SoftmaxAttention(3), task, learning_rate=-0.1),
+        "learning_rate",
+        "-0.1",
+        "> 0",
+    ),
     "a stack in compare": (
         lambda: lsa.compare(stack, 0.1, task),
         "layer",
@@ -457,6 +470,10 @@ def test_a_step_that_is_a_tensor_keeps_its_gradient():
     matrix = (0.1 * eye).requires_grad_()
     lsa.gradient_descent(prompts, matrix).sum().backward()
     assert matrix.grad.abs().max() > 0
+
+
+def test_one_step_on_one_prompt_is_allowed():
+    assert lsa.fit_samples(lsa.SoftmaxAttention(3), task, steps=1, batch=1, generator=0).shape == (1,)
 
 
 def test_an_error_does_not_print_a_whole_array():

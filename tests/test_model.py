@@ -59,6 +59,14 @@ def test_constructed_weights_take_the_preconditioned_step(P):
     assert (layer(prompts) - lsa.gradient_descent(prompts, P)).abs().max() < 1e-12
 
 
+def test_a_stack_of_one_and_one_of_layers_with_residual_streams():
+    layer = lsa.LinearSelfAttention(3, 2, residual=True, generator=0)
+    (again,) = lsa.LinearSelfAttention.stack([layer]).unstack()
+    assert again.residual
+    for one, other in zip(layer.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
 def test_a_stack_is_its_layers_side_by_side():
     layers = [lsa.LinearSelfAttention(3, 2, residual=True, generator=seed) for seed in range(3)]
     stack = lsa.LinearSelfAttention.stack(layers)

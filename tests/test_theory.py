@@ -239,10 +239,18 @@ def test_a_weak_direction_counts_and_what_rounding_leaves_of_none_does_not():
         torch.testing.assert_close(best.preconditioner, best.step * basis @ basis.T)
 
 
-def test_a_long_prompt_does_not_make_a_preconditioner_a_step():
-    """P* Σ is of the order 1/n, and 1/n² away from a multiple of the identity."""
-    prior = lsa.Linear(torch.diag(torch.tensor([1.0, 2.0])))
-    assert lsa.optimum(lsa.Task(lsa.Gaussian(torch.eye(2)), prior, 10_000, 0.1)).step is None
+@pytest.mark.parametrize(
+    ("prior", "n"), [([[1.0, 0.0], [0.0, 2.0]], 10_000), ([[1.0, -0.5], [-0.5, 1.0]], 5)]
+)
+def test_what_is_no_step(prior, n):
+    """In a long prompt P* Σ is of the order 1/n, and 1/n² away from a multiple of the identity."""
+    assert lsa.optimum(lsa.Task(lsa.Gaussian(torch.eye(2)), lsa.Linear(prior), n, 0.1)).step is None
+
+
+@pytest.mark.parametrize(("least", "counts"), [(1e-12, True), (1e-14, False)])
+def test_a_direction_without_covariates_has_no_step(least, counts):
+    law = lsa.Gaussian(torch.diag(torch.tensor([1.0, least], dtype=torch.float64)))
+    assert (lsa.optimum(lsa.Task(law, lsa.Linear(torch.eye(2)), 5, 0.3)).preconditioner[1, 1] > 0) == counts
 
 
 @pytest.mark.parametrize(("gap", "plain"), [(1e-10, True), (1e-6, False)])

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from laws import TARGETS, conditioned, linear_task, near_twins, normal
+from laws import TARGETS, conditioned, linear_task, loss_of_weights, near_twins, normal
 from tqdm import tqdm
 
 import lsa
@@ -448,6 +448,30 @@ def test_least_squares_goes_down_where_there_is_a_prior_mean(residual):
         assert run.losses[1] < 0.9 * run.losses[0]
 
 
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("mean", [False, True])
+def test_a_sweep_is_a_newton_step_in_the_query_and_one_in_the_value(mean, residual):
+    """The loss is quadratic in each: autograd's Hessian gives the minimum that least squares has to find."""
+    task = linear_task(3, 6, seed=1, mean=mean)
+    layer = Layer(3, residual=residual, scale=0.5, generator=0)  # with one head both minima are unique
+    loss, weights = loss_of_weights(layer, task)
+    weights, names = list(weights), [name for name, _ in layer.named_parameters()]
+    for part in ("query", "value"):
+        at = names.index(part)
+        now = weights[at].detach().requires_grad_()
+
+        def of(part, at=at):
+            return loss(*weights[:at], part, *weights[at + 1 :])
+
+        (slope,) = torch.autograd.grad(of(now), now)
+        slope = slope.flatten()
+        hessian = torch.autograd.functional.hessian(of, now).reshape(len(slope), -1)
+        move = torch.linalg.pinv(hessian, hermitian=True, rtol=1e-10) @ slope
+        weights[at] = weights[at].detach() - move.detach().view_as(weights[at])
+    (after,) = lsa.minimise.alternating_least_squares(layer, task, 1, 1e-15)
+    assert after.item() == pytest.approx(loss(*weights).item(), rel=1e-9)
+
+
 def test_l_bfgs_alone_gets_close():
     """Without least squares at the end: near the minimum torch has to see the loss in small units."""
     task = lsa.isotropic(3, 6, 0.3)
@@ -507,5 +531,8 @@ def test_a_step_aside_is_taken_where_it_gains_a_billionth(monkeypatch, gain, tak
         return iter([torch.tensor(2 * start), torch.tensor((1 - gain) * start, dtype=torch.float64)])
 
     monkeypatch.setattr(lsa.minimise, "alternating_least_squares", sweeps)
+    weights = [weight.detach().clone() for weight in layer.parameters()]
     list(lsa.minimise.step_aside(layer, task, 10, 1e-15))
+    for weight, moved in zip(weights, calls[0].parameters(), strict=True):
+        assert 0.005 < ((moved - weight).norm() / weight.norm()).item() < 0.016  # one per cent
     assert [moved is layer for moved in calls] == [False, True][: 1 + taken]
