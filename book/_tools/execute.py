@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import contextlib
 import hashlib
 import json
@@ -65,6 +66,9 @@ async def execute(path: Path) -> nbformat.NotebookNode:
         if asyncio.current_task().cancelling():  # Ctrl-C, which nbclient takes for a death
             raise asyncio.CancelledError from None
         raise Trouble("its kernel died (is there too little memory?); run it again") from None
+    finally:
+        if client.km is None:  # the kernel is gone; after Ctrl-C nbclient may still want to end it at exit
+            atexit.unregister(client._cleanup_kernel)
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
