@@ -1,5 +1,6 @@
 import { button, slider } from "./controls.js";
 import { Objective, predict } from "./core.js";
+import { atAngle, trapAngles } from "./curve.js";
 import { Adam, randomWeights } from "./descend.js";
 import { power, short } from "./dom.js";
 import { by, Figure } from "./kit.js";
@@ -13,7 +14,7 @@ const STEPS = 400, RATE = 0.02, SCALE = 0.1, PROMPTS = 80;
 function render(given) {
   const fig = new Figure(given, { show: "weights", d: 5, n: 10, noise_variance: 0.25, seed: 1, step: 15 });
   const weights = fig.state.show === "weights";
-  let key = null, task, objective, run, prompts, fresh = true;
+  let key = null, task, objective, run, ends, prompts, fresh = true;
   const prepare = ({ d, n, noise_variance: noise, seed }) => {
     const now = [d, n, noise, seed].join();
     if (now === key) return;
@@ -30,6 +31,8 @@ function render(given) {
     }
     run[STEPS].loss = objective.loss(w);
     for (const each of run) each.excess = each.loss / task.best - 1;
+    const one = { d, n, noise, heads: 1 }, caught = trapAngles(one).some((angle) => Math.abs(run[STEPS].loss / atAngle(angle, one) - 1) < 1e-3);
+    ends = run[STEPS].excess < 1e-3 ? "" : caught ? "This start ends in a trap." : `${STEPS} steps are not enough for it.`;
   };
   const step = () => { fig.state.step = Math.min(STEPS, fig.state.step + 1); return fig.state.step < STEPS; };
   const player = fig.player({ words: ["▶ Train", "❚❚ Pause"], step }), begin = fig.start;
@@ -82,9 +85,8 @@ function render(given) {
       marks: [line(heights, { actor: "muted", dash: "", width: 1 }), line(heights.slice(0, s.step + 1), { actor: "layer" }), rule({ x: s.step }), dots([heights[s.step]], { actor: "layer", size: 5, opacity: 1 })],
       alt: `The relative excess falls from ${short(top)} to ${short(low)}; at step ${s.step} it is ${short(Math.max(excess, 0))}.`,
     });
-    const caught = run[STEPS].excess > 1e-3;
     fig.say(`Step ${s.step}: `, by("layer", `L = ${loss.toFixed(4)}`), ", ", by("theory", `L* = ${task.best.toFixed(4)}`), `, ${excess < 1e-12 ? "no difference left" : `${short(100 * excess)} % above`}. `,
-      ...(weights ? [by("layer", `M begins with ${corner.toFixed(4)}`), ", ", by("gd", `η* = ${task.step[0].toFixed(4)}`), ". "] : []), caught ? "This start is on its way to a trap." : "");
+      ...(weights ? [by("layer", `M begins with ${corner.toFixed(4)}`), ", ", by("gd", `η* = ${task.step[0].toFixed(4)}`), ". "] : []), ends);
     fig.numbers({ loss, best: task.best, excess });
   });
 }
