@@ -38,6 +38,7 @@ lab: $(READY)  ## open the chapters in JupyterLab
 test: export LSA_MARGINS = check
 test: $(READY)  ## run every check
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n logical --dist loadfile
 	$(BIN)/python -m pytest -n logical --dist loadfile --nbval book/
 

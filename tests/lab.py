@@ -43,12 +43,20 @@ def jupyterlab(folder: Path) -> Iterator[str]:
     environment = {name: str(folder / place) for name, place in places.items()}
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     options = [
-        "--no-browser", "--allow-root", f"--port={port}", "--ServerApp.port_retries=0",
-        f"--ServerApp.root_dir={folder / 'repo'}", "--IdentityProvider.token=", "--expose-app-in-browser",
+        "--no-browser",
+        "--allow-root",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={folder / 'repo'}",
+        "--IdentityProvider.token=",
+        "--expose-app-in-browser",
     ]
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options], stdout=log, stderr=log, cwd=folder,
+            [sys.executable, "-m", "jupyterlab", *options],
+            stdout=log,
+            stderr=log,
+            cwd=folder,
             env={**os.environ, **environment, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
         )
         try:

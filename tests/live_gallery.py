@@ -45,7 +45,6 @@ SHOWN = """host => [...host.shadowRoot.querySelectorAll('svg, .says, .grids, .an
     .map(each => each.outerHTML.replaceAll(' held', '')).join('')"""
 
 
-
 def widget_of(name: str) -> lsa.live.Live:
     """The figure as a chapter would call it."""
     return lsa.Playground() if name == "playground" else getattr(lsa.live, name)()

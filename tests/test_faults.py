@@ -29,6 +29,7 @@ READ_ONLY = errno.EROFS, "Read-only file system", "somewhere"
 
 def failing_write(error: tuple):
     """A Path.write_bytes that writes half and fails, for files whose name holds "bad"."""
+
     def write_bytes(path: Path, content: bytes, real=Path.write_bytes) -> int:
         if "bad" not in path.name:
             return real(path, content)
@@ -70,12 +71,15 @@ def test_a_kill_while_a_file_is_written_leaves_the_old_one(tmp_path):
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("x.ipynb", "new")]
 
 
-@pytest.mark.parametrize(("raises", "says"), [
-    ("KeyboardInterrupt", "Interrupted."),
-    ("OSError(28, 'No space left on device', 'x.html')", "x.html: the disk is full"),
-    ("PermissionError(13, 'Permission denied', 'book')", "book: this may not be read or written by you"),
-    ("trouble.Trouble('do this')", "do this"),
-])
+@pytest.mark.parametrize(
+    ("raises", "says"),
+    [
+        ("KeyboardInterrupt", "Interrupted."),
+        ("OSError(28, 'No space left on device', 'x.html')", "x.html: the disk is full"),
+        ("PermissionError(13, 'Permission denied', 'book')", "book: this may not be read or written by you"),
+        ("trouble.Trouble('do this')", "do this"),
+    ],
+)
 def test_a_command_ends_in_a_line(raises, says):
     done = run_python(f"import trouble; raise {raises}")
     assert done.returncode != 0
@@ -157,6 +161,7 @@ def test_a_damaged_notebook_is_named(tmp_path, monkeypatch, damage):
 
 def test_serving_begins_with_the_stored_notebooks(shelf, monkeypatch):
     """Only what disagrees with its source is run at the start, with no record too."""
+
     def for_the_page(name: str) -> None:
         if name == "changed":
             raise ValueError("a stored notebook has other code than its source")
@@ -214,6 +219,7 @@ def wait_for(condition, seconds: float = 120) -> None:
 @pytest.fixture
 def press(tmp_path, monkeypatch):
     """Stands in for Jupyter Book: writes `content`, then does what `end` does."""
+
     class Press:
         content, began_anew = "whole", None
 
@@ -255,16 +261,19 @@ def test_a_damaged_page_is_mended(press):
     assert (html / "style.css").stat().st_mtime_ns == kept, "written although nothing had changed"
 
 
-@pytest.mark.parametrize(("error", "kind", "says"), [
-    (raiser(SystemExit(1)), Trouble, "WARNING: a warning\n"),
-    (raiser(SystemExit("npm: no network")), Trouble, "npm: no network"),
-    (raiser(RuntimeError("look above"), OSError(*FULL)), Trouble, "somewhere: the disk is full"),
-    (raiser(OSError(errno.EROFS, "read-only", "_build")), Trouble, "_build: this folder is read-only"),
-    (raiser(RuntimeError("look above"), KeyError("x")), Trouble, "WARNING: a warning\n\nKeyError: 'x'"),
-    (raiser(SystemExit(KeyboardInterrupt())), KeyboardInterrupt, ""),
-    (raiser(KeyboardInterrupt()), KeyboardInterrupt, ""),
-    (raiser(RuntimeError("Aborted!"), KeyboardInterrupt()), KeyboardInterrupt, ""),
-])
+@pytest.mark.parametrize(
+    ("error", "kind", "says"),
+    [
+        (raiser(SystemExit(1)), Trouble, "WARNING: a warning\n"),
+        (raiser(SystemExit("npm: no network")), Trouble, "npm: no network"),
+        (raiser(RuntimeError("look above"), OSError(*FULL)), Trouble, "somewhere: the disk is full"),
+        (raiser(OSError(errno.EROFS, "read-only", "_build")), Trouble, "_build: this folder is read-only"),
+        (raiser(RuntimeError("look above"), KeyError("x")), Trouble, "WARNING: a warning\n\nKeyError: 'x'"),
+        (raiser(SystemExit(KeyboardInterrupt())), KeyboardInterrupt, ""),
+        (raiser(KeyboardInterrupt()), KeyboardInterrupt, ""),
+        (raiser(RuntimeError("Aborted!"), KeyboardInterrupt()), KeyboardInterrupt, ""),
+    ],
+)
 def test_a_failed_build_leaves_the_last_good_pages(press, error, kind, says):
     pages.main()
     press.content, press.end = "half", error
@@ -337,8 +346,14 @@ def test_nothing_is_served_before_the_first_pages(tmp_path, monkeypatch, capsys)
         return {tmp_path: min(len(turns), 2)}
 
     started = []
-    monkeypatch.setattr(serve.threading.Thread, "start", lambda self, real=serve.threading.Thread.start: (
-        started.append((tmp_path / "index.html").exists()), real(self)))
+    monkeypatch.setattr(
+        serve.threading.Thread,
+        "start",
+        lambda self, real=serve.threading.Thread.start: (
+            started.append((tmp_path / "index.html").exists()),
+            real(self),
+        ),
+    )
     for name, value in {"PAGES": tmp_path, "build": build, "state": state}.items():
         monkeypatch.setattr(serve, name, value)
     with pytest.raises(KeyboardInterrupt):

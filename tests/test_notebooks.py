@@ -210,8 +210,19 @@ def no_turn(notebook) -> Iterator[str]:
 
 
 CHECKS: list[Callable] = [
-    unexecuted, unclean, wordless_figures, dead_widgets, long_cells, wide_lines, private_names,
-    machine_traces, unstable_metadata, unsound_headings, unsolved_exercises, overtaken_widgets, no_turn,
+    unexecuted,
+    unclean,
+    wordless_figures,
+    dead_widgets,
+    long_cells,
+    wide_lines,
+    private_names,
+    machine_traces,
+    unstable_metadata,
+    unsound_headings,
+    unsolved_exercises,
+    overtaken_widgets,
+    no_turn,
 ]
 
 
@@ -268,8 +279,12 @@ def sound():
     cells = [
         new_markdown_cell("# Title\n\n## Part\n\n:::{exercise}\n:label: ex-a\n:::\n:::{solution} ex-a\n:::"),
         new_code_cell("import lsa\nprint(1)", execution_count=1, outputs=[new_output("stream", text="1\n")]),
-        new_code_cell("draw()", execution_count=2, metadata=WORDS,
-                      outputs=[new_output("display_data", {"image/png": "iVBO", "text/plain": "<Figure>"})]),
+        new_code_cell(
+            "draw()",
+            execution_count=2,
+            metadata=WORDS,
+            outputs=[new_output("display_data", {"image/png": "iVBO", "text/plain": "<Figure>"})],
+        ),
         new_code_cell("lsa.explore(draw)", execution_count=3, outputs=[new_output("display_data", view)]),
         new_code_cell("n = 3", execution_count=4, metadata={"tags": ["your-turn"]}),
     ]
@@ -300,8 +315,13 @@ FAULTS = [
     (wordless_figures, lambda nb: nb.cells[2].metadata.clear(), "name"),
     (dead_widgets, lambda nb: nb.metadata.pop("widgets"), "no frame"),
     (dead_widgets, lambda nb: nb.metadata.widgets[execute.WIDGETS].state.pop(f"{2:032x}"), "no frame"),
-    (dead_widgets, lambda nb: nb.metadata.widgets[execute.WIDGETS].state[f"{2:032x}"].state.update(
-        value="<svg>drawing …</svg>"), "not drawn"),
+    (
+        dead_widgets,
+        lambda nb: (
+            nb.metadata.widgets[execute.WIDGETS].state[f"{2:032x}"].state.update(value="<svg>drawing …</svg>")
+        ),
+        "not drawn",
+    ),
     (dead_widgets, lambda nb: nb.cells[3].outputs[0].data.pop("image/png"), "no picture"),
     (long_cells, lambda nb: nb.cells[1].update(source="x = 1\n" * 26), "26 lines"),
     (long_cells, lambda nb: [cell.update(source="x = 1\n" * 6) for cell in nb.cells[1:4]], "median"),
@@ -316,8 +336,14 @@ FAULTS = [
     (unstable_metadata, lambda nb: nb.metadata.update(jupytext={}), "jupytext"),
     (unsound_headings, lambda nb: nb.cells[0].update(source="## Title"), "first level"),
     (unsound_headings, lambda nb: nb.cells[0].update(source="# Title\n\n### Part"), "level 3"),
-    (overtaken_widgets, lambda nb: (nb.cells[1].update(source="def draw(n):\n    return run"),
-                                    nb.cells.append(new_code_cell("run = 2"))), "changes run"),
+    (
+        overtaken_widgets,
+        lambda nb: (
+            nb.cells[1].update(source="def draw(n):\n    return run"),
+            nb.cells.append(new_code_cell("run = 2")),
+        ),
+        "changes run",
+    ),
     (no_turn, lambda nb: nb.cells.pop(), "no cell"),
     (no_turn, lambda nb: nb.cells.insert(0, nb.cells.pop()), "no cell"),
     (unsolved_exercises, lambda nb: nb.cells[0].update(source=":::{exercise} A\n:label: ex-a\n:::"), "ex-a"),

@@ -42,15 +42,18 @@ def test_every_link_leads_somewhere(name):
         assert not label or f'id="{label}"' in text_of(path.stem), place
 
 
-@pytest.mark.parametrize(("tex", "expected"), [
-    (r"x \in \R^d", r"x \in \mathbb{R}^d"),
-    (r"w\T x", r"w^{\mathsf{T}} x"),
-    (r"\Eta + \E y", r"\Eta + \operatorname{\mathbb{E}} y"),
-    (r"\layer{\hat y_{\gd{x}}}", r"\textcolor{#007ec6}{\hat y_{\textcolor{#c55900}{x}}}"),
-    (r"\layer{\{a\}} b", r"\textcolor{#007ec6}{\{a\}} b"),
-    (r"\theory{\eta^*}", r"{\eta^*}"),
-    (r"\tr\Sigma", r"\operatorname{tr}\Sigma"),
-])
+@pytest.mark.parametrize(
+    ("tex", "expected"),
+    [
+        (r"x \in \R^d", r"x \in \mathbb{R}^d"),
+        (r"w\T x", r"w^{\mathsf{T}} x"),
+        (r"\Eta + \E y", r"\Eta + \operatorname{\mathbb{E}} y"),
+        (r"\layer{\hat y_{\gd{x}}}", r"\textcolor{#007ec6}{\hat y_{\textcolor{#c55900}{x}}}"),
+        (r"\layer{\{a\}} b", r"\textcolor{#007ec6}{\{a\}} b"),
+        (r"\theory{\eta^*}", r"{\eta^*}"),
+        (r"\tr\Sigma", r"\operatorname{tr}\Sigma"),
+    ],
+)
 def test_macros_are_written_out(tex, expected):
     assert formulas.expand(tex) == expected
 
@@ -67,16 +70,19 @@ def test_colours_can_be_read_in_light_and_dark(colour):
         assert (high + 0.05) / (low + 0.05) > 4.2
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("`{gd}` and `$x$`", "`{gd}` and `$x$`"),
-    ("costs $5, or $6", "costs $5, or $6"),
-    ("of $\\R$", "of $\\mathbb{R}$"),
-    ("{doc}`notation`", "[Notation](notation.ipynb)"),
-    ("{doc}`these signs <notation>`", "[these signs](notation.ipynb)"),
-    ("{py:obj}`lsa.optimum`", "[`lsa.optimum`](../lsa/theory.py)"),
-    ("{cite:p}`mahankali2024one`", "[[Mahankali *et al.*, 2024](references.ipynb#mahankali2024one)]"),
-    ("{gd}`a step`", '<span style="border-bottom: 2px dashed #c55900; color: #c55900">a step</span>'),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`{gd}` and `$x$`", "`{gd}` and `$x$`"),
+        ("costs $5, or $6", "costs $5, or $6"),
+        ("of $\\R$", "of $\\mathbb{R}$"),
+        ("{doc}`notation`", "[Notation](notation.ipynb)"),
+        ("{doc}`these signs <notation>`", "[these signs](notation.ipynb)"),
+        ("{py:obj}`lsa.optimum`", "[`lsa.optimum`](../lsa/theory.py)"),
+        ("{cite:p}`mahankali2024one`", "[[Mahankali *et al.*, 2024](references.ipynb#mahankali2024one)]"),
+        ("{gd}`a step`", '<span style="border-bottom: 2px dashed #c55900; color: #c55900">a step</span>'),
+    ],
+)
 def test_inline(text, expected):
     assert plain.Page("setup").inline(text) == expected
 
@@ -90,17 +96,24 @@ def test_a_solution_is_folded_and_nothing_after_it():
     heads = [(cell.source.splitlines()[0], cell.metadata.get(plain.COLLAPSED, False)) for cell in cells]
     solution = "#### Solution to [Exercise 1](#ex-intro-start)"
     assert heads == [
-        (solution, True), ("Zero.", False), ("### …", False),
-        (solution, True), ("Zero.", False), ("## Take-aways", False),
+        (solution, True),
+        ("Zero.", False),
+        ("### …", False),
+        (solution, True),
+        ("Zero.", False),
+        ("## Take-aways", False),
     ]
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    (":::{carousel}\n:::", r"knows no plain form of the directive \{carousel\}"),
-    ("{sparkle}`x`", r"knows no plain form of \{sparkle\}`x`"),
-    ("{eq}`eq-nowhere`", "eq-nowhere, which no chapter"),
-    (":::{note}\nno end", "not closed: :::{note}"),
-])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (":::{carousel}\n:::", r"knows no plain form of the directive \{carousel\}"),
+        ("{sparkle}`x`", r"knows no plain form of \{sparkle\}`x`"),
+        ("{eq}`eq-nowhere`", "eq-nowhere, which no chapter"),
+        (":::{note}\nno end", "not closed: :::{note}"),
+    ],
+)
 def test_what_has_no_plain_form_is_refused(text, words):
     with pytest.raises(ValueError, match=words):
         plain.Page("setup").blocks(text)

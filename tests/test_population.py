@@ -231,15 +231,17 @@ def test_two_tasks_with_the_same_five_moments_train_alike():
     golden = (1 + 5**0.5) / 2
 
     class Design:
-
         def draw(self, batch, d, generator):
             w = self.vertices[torch.randint(12, (batch,), generator=generator)]
             return lambda x: (x @ w[:, :, None])[..., 0]
 
-        vertices = torch.tensor(
-            [[0, s, t, 0, s][k : k + 3] for s in (1, -1) for t in (golden, -golden) for k in range(3)],
-            dtype=torch.float64,
-        ) * (3 / (1 + golden**2)) ** 0.5
+        vertices = (
+            torch.tensor(
+                [[0, s, t, 0, s][k : k + 3] for s in (1, -1) for t in (golden, -golden) for k in range(3)],
+                dtype=torch.float64,
+            )
+            * (3 / (1 + golden**2)) ** 0.5
+        )
 
         def moments(self, covariates):
             w = self.vertices

@@ -30,6 +30,7 @@ def archive(content: bytes) -> bytes:
 @pytest.fixture
 def registry(tmp_path, monkeypatch):
     """Stands in for npm: holds one archive, and counts how often it is asked for."""
+
     class Registry:
         content, asked = archive(b"1"), 0
 
@@ -84,15 +85,22 @@ def test_without_the_network_the_message_says_what_to_do(tmp_path, monkeypatch):
         npm._pack("mathjax@3", tmp_path)
 
 
-@pytest.mark.parametrize(("variables", "remote", "expected"), [
-    ({"GITHUB_REPOSITORY": "me/fork", "GITHUB_REF_NAME": "main"}, "", ("https://github.com/me/fork", "main")),
-    ({}, "https://github.com/me/book.git", ("https://github.com/me/book", "topic")),
-    ({}, "git@github.com:me/book.git", ("https://github.com/me/book", "topic")),
-    ({}, "ssh://git@github.com/me/book", ("https://github.com/me/book", "topic")),
-    ({}, "/srv/git/book.git", None),
-    ({}, "https://example.org/me/book.git", None),
-    ({}, "", None),
-])
+@pytest.mark.parametrize(
+    ("variables", "remote", "expected"),
+    [
+        (
+            {"GITHUB_REPOSITORY": "me/fork", "GITHUB_REF_NAME": "main"},
+            "",
+            ("https://github.com/me/fork", "main"),
+        ),
+        ({}, "https://github.com/me/book.git", ("https://github.com/me/book", "topic")),
+        ({}, "git@github.com:me/book.git", ("https://github.com/me/book", "topic")),
+        ({}, "ssh://git@github.com/me/book", ("https://github.com/me/book", "topic")),
+        ({}, "/srv/git/book.git", None),
+        ({}, "https://example.org/me/book.git", None),
+        ({}, "", None),
+    ],
+)
 def test_repository_to_launch(monkeypatch, variables, remote, expected):
     for name in ("GITHUB_REPOSITORY", "GITHUB_REF_NAME"):
         monkeypatch.delenv(name, raising=False)
@@ -102,19 +110,22 @@ def test_repository_to_launch(monkeypatch, variables, remote, expected):
     assert sphinx_book.repository() == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("P* of |b| and w_", r"P\* of \|b\| and w\_"),
-    ("`n`s", r"\ ``n``\ s"),
-    ("see :doc:`notation`", "see :doc:`notation`"),
-    ("a ` alone", r"a \` alone"),
-    ("Train.\n\nn: examples,\n    many\nx: other", "Train.\n\n:param n: examples,\n    many\nx: other"),
-    ("Train.\nn: examples", "Train.\n\n:param n: examples"),
-    ("As in\n\n    f(x)\n\nsaid", "As in\n\n.. code-block:: python\n\n   f(x)\n\nsaid"),
-    ("As in\n\n    P* = Σ⁻¹ C", "As in\n\n.. parsed-literal::\n\n   P\\* = Σ⁻¹ C"),
-    ("W_Vᵀ h in R^(d+1)", r"W\ :sub:`V`\ ᵀ h in R\ :sup:`d+1`\ "),
-    ("Σ_heads e_{d+1}", r"Σ\ :sub:`heads`\  e\ :sub:`d+1`\ "),
-    ("x_query, half_width", r"x\_query, half\_width"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("P* of |b| and w_", r"P\* of \|b\| and w\_"),
+        ("`n`s", r"\ ``n``\ s"),
+        ("see :doc:`notation`", "see :doc:`notation`"),
+        ("a ` alone", r"a \` alone"),
+        ("Train.\n\nn: examples,\n    many\nx: other", "Train.\n\n:param n: examples,\n    many\nx: other"),
+        ("Train.\nn: examples", "Train.\n\n:param n: examples"),
+        ("As in\n\n    f(x)\n\nsaid", "As in\n\n.. code-block:: python\n\n   f(x)\n\nsaid"),
+        ("As in\n\n    P* = Σ⁻¹ C", "As in\n\n.. parsed-literal::\n\n   P\\* = Σ⁻¹ C"),
+        ("W_Vᵀ h in R^(d+1)", r"W\ :sub:`V`\ ᵀ h in R\ :sup:`d+1`\ "),
+        ("Σ_heads e_{d+1}", r"Σ\ :sub:`heads`\  e\ :sub:`d+1`\ "),
+        ("x_query, half_width", r"x\_query, half\_width"),
+    ],
+)
 def test_docstrings(text, expected):
     assert docstrings.to_rst(text, {"n"}) == expected
 
@@ -130,10 +141,17 @@ def test_no_text_of_a_widget_ends_its_script():
     assert json.loads(inside) == json.loads(nasty)
 
 
-@pytest.mark.parametrize("text", [
-    "<p>a<script>alert(1)</script>", "<SCRIPT SRC='//host/x.js'></SCRIPT>", '<img src="x" onerror="f()">',
-    '<script type="module">1</script>', "<script>", '<svg><a onclick="f()">x</a></svg>',
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<p>a<script>alert(1)</script>",
+        "<SCRIPT SRC='//host/x.js'></SCRIPT>",
+        '<img src="x" onerror="f()">',
+        '<script type="module">1</script>',
+        "<script>",
+        '<svg><a onclick="f()">x</a></svg>',
+    ],
+)
 def test_a_page_whose_text_holds_a_script_is_not_built(text):
     with pytest.raises(SystemExit, match="book/x: its text holds a script"):
         sphinx_csp.refuse_scripts(None, "book/x", "", {"body": text}, None)

@@ -56,8 +56,13 @@ async def execute(path: Path) -> nbformat.NotebookNode:
     if all(cell.cell_type == "markdown" for cell in notebook.cells):
         return notebook
     client = NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(BOOK)}},
-        record_timing=False, coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(BOOK)}},
+        record_timing=False,
+        coalesce_streams=True,
+        extra_arguments=["--log-level=ERROR"],
         shutdown_kernel="immediate",  # interrupted gracefully, it would print where
     )
     try:

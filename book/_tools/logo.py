@@ -1,6 +1,6 @@
 """Draw book/_static/logo.svg and favicon.svg: the contours of a loss, and one step down.
 
-    python book/_tools/logo.py
+python book/_tools/logo.py
 """
 
 from __future__ import annotations

@@ -22,21 +22,29 @@ CACHE = Path(__file__).resolve().parents[2] / "_build" / "cache" / "npm"
 # (package, version, npm's integrity, what the pages need of it)
 ASSETS = [
     (
-        "mathjax", "4.1.3",
+        "mathjax",
+        "4.1.3",
         "sha512-BN/8Pkgn7G1pIDYJqd9md+JHsE/jydSYbyOZnSdSA0WziuVO8mRxdYiWFumkVVly/8U+hm9DpIIoWuvySverzw==",
         [
-            "startup.js", "core.js", "input/tex.js", "input/tex/extensions/html.js",
-            "input/tex/extensions/boldsymbol.js", "output/chtml.js",
-            "a11y/assistive-mml.js", "LICENSE",
+            "startup.js",
+            "core.js",
+            "input/tex.js",
+            "input/tex/extensions/html.js",
+            "input/tex/extensions/boldsymbol.js",
+            "output/chtml.js",
+            "a11y/assistive-mml.js",
+            "LICENSE",
         ],
     ),
     (
-        "@mathjax/mathjax-newcm-font", "4.1.3",
+        "@mathjax/mathjax-newcm-font",
+        "4.1.3",
         "sha512-gzAB3dFHilHX1l5x2xUqRL+1jDQt3Fyza1DkEMVXWC4E8SvsGdlgEza47HYi2WhVcgfkvf4zgUGzuhbq3Pjlew==",
         ["chtml.js", "chtml/woff2", "chtml/dynamic"],
     ),
     (
-        "@jupyter-widgets/html-manager", "1.0.15",
+        "@jupyter-widgets/html-manager",
+        "1.0.15",
         "sha512-5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA==",
         ["dist/embed.js", "dist/*.woff2", "dist/embed.js.LICENSE.txt"],
     ),
@@ -95,7 +103,11 @@ def _npm(command: str, spec: str, *options: str, folder: Path, seconds: float) -
     try:
         subprocess.run(
             [npm, command, spec, "--loglevel=error", f"--fetch-timeout={1000 * seconds:.0f}", *options],
-            cwd=folder, capture_output=True, text=True, timeout=seconds + 2, check=True,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=seconds + 2,
+            check=True,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         if "ENOSPC" in str(error.stderr):

@@ -19,8 +19,21 @@ from ..checks import covariance, fail
 from .tables import check, table, written
 
 __all__ = [
-    "BAYES", "DIVERGING", "GD", "INK", "LAYER", "STYLE", "THEORY", "band", "check", "ellipse", "heatmap",
-    "label_lines", "spread", "table", "use_style",
+    "BAYES",
+    "DIVERGING",
+    "GD",
+    "INK",
+    "LAYER",
+    "STYLE",
+    "THEORY",
+    "band",
+    "check",
+    "ellipse",
+    "heatmap",
+    "label_lines",
+    "spread",
+    "table",
+    "use_style",
 ]
 
 INK = "black"
