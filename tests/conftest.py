@@ -4,7 +4,7 @@ import os
 
 import pytest
 import torch
-from browser import HOW, launch, served
+from helpers.browser import HOW, launch, served
 from playwright.sync_api import sync_playwright
 
 # Many small computations: one thread each is as fast, and does not fight with other processes for cores.
@@ -24,7 +24,7 @@ def browser():
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory):
     """The folder of pages with one live figure each."""
-    from live_gallery import write_gallery  # it needs Sphinx, which most tests do not
+    from helpers.live_gallery import write_gallery  # it needs Sphinx, which most tests do not
 
     return write_gallery(tmp_path_factory.mktemp("figures"))
 

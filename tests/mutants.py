@@ -36,8 +36,8 @@ SOURCE, MEMORY = ROOT / "lsa", ROOT / "_build" / "mutants"
 MODULES = sorted(path.stem for path in SOURCE.glob("*.py") if path.stem != "__init__")
 FILES = {str(SOURCE / f"{module}.py"): module for module in MODULES}
 TESTS = [
-    "bad_input", "baselines", "checks", "compare", "data", "defaults", "door", "ladder", "landscape", "model",
-    "population", "properties", "quadrature", "softmax", "theory", "training", "transformer",
+    "bad_input", "baselines", "checks", "compare", "data", "defaults", "ladder", "landscape", "model",
+    "population", "properties", "quadrature", "softmax", "theory", "training", "transformer", "user_data",
 ]  # fmt: skip
 
 SURVIVED, KILLED = {0, 5}, {1, 2, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT}  # what pytest ends with
@@ -207,7 +207,7 @@ class Chosen:
 
 def preload() -> None:
     """Load once for all what `lsa` and the tests need, but not them: that halves the time of a mutant."""
-    files = [str(HERE / f"test_{test}.py") for test in TESTS]
+    files = [str(HERE / "science" / f"test_{test}.py") for test in TESTS]
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         pytest.main([*QUIET, "--collect-only", *files])
     own = {"lsa", *(path.stem for path in HERE.glob("*.py"))}
@@ -236,7 +236,7 @@ def observe(test: str) -> dict[str, tuple[float, set[str]]]:
 
     When `lsa` has changed meanwhile, a test may be overlooked: that makes survivors, never a false kill.
     """
-    file = HERE / f"test_{test}.py"
+    file = HERE / "science" / f"test_{test}.py"
     kept = MEMORY / f"{test}-{hashlib.sha256(file.read_bytes()).hexdigest()[:16]}.json"
     if not kept.exists():
         for old in MEMORY.glob(f"{test}-*.json"):

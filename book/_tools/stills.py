@@ -16,8 +16,8 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests")]
-from browser import launch  # noqa: E402
-from live_gallery import HOST, write_gallery  # noqa: E402
+from helpers.browser import launch  # noqa: E402
+from helpers.live_gallery import HOST, write_gallery  # noqa: E402
 
 from lsa.show.live.bundle import figure_names  # noqa: E402
 from lsa.show.live.widget import STILLS  # noqa: E402

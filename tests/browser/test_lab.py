@@ -1,0 +1,197 @@
+"""Every chapter in a real JupyterLab: it reads like the page before anything is run, and is alive after it.
+
+A chapter is opened once and run once; what is seen before is kept for the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+import contents
+import nbformat
+import plain
+import pytest
+from formulas import ACTORS
+from helpers.browser import HOW, launch
+from helpers.lab import OpenChapter, jupyterlab, open_lab
+from playwright.sync_api import Locator, sync_playwright
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+RAW = re.compile(  # fences, roles, formulas, options, links
+    r":::|^(?:`{3,}|~{3,})|\{[\w:-]+\}`|\$[^$\n]{1,80}\$|\$\$|\\[(\[]|\\[a-zA-Z]{2,}|^:\w+: |\]\(",
+    flags=re.M,
+)
+# what a reader reads, without code and formulas
+TEXT = """cells => cells.filter(c => c.kind === 'markdown').map(c => {
+    const copy = c.node.querySelector('.jp-MarkdownOutput')?.cloneNode(true);
+    copy?.querySelectorAll('pre, code, mjx-container, .jp-InternalAnchorLink').forEach(e => e.remove());
+    return copy?.textContent ?? ''; })"""
+FOLDED = """cells => cells.map(c => {
+    const [hint, editor] = ['.jp-InputPlaceholder', '.jp-InputArea'].map(e => c.node.querySelector(e));
+    return hint?.checkVisibility() && !editor?.checkVisibility() ? hint.textContent : null; })"""
+COLOURS = """cells => cells.flatMap(c =>
+    [...c.node.querySelectorAll('.jp-MarkdownOutput span, mjx-container *')]
+        .map(e => getComputedStyle(e).color))"""
+PICTURES = """cells => cells.map(c =>
+    [...c.node.querySelectorAll('.jp-OutputArea img')]
+        .filter(e => e.checkVisibility() && e.naturalWidth > 300).length)"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        if browser is None:
+            (pytest.fail if os.environ.get("LSA_REQUIRE_BROWSER") == "1" else pytest.skip)(HOW)
+        with jupyterlab(tmp_path_factory.mktemp("lab")) as address:
+            context = browser.new_context(viewport={"width": 1280, "height": 1000})
+            yield open_lab(context, address)
+            browser.close()
+
+
+class Seen:
+    """A chapter, looked at before it was run, and then run."""
+
+    def __init__(self, chapter: OpenChapter):
+        self.chapter = chapter
+        self.stored = nbformat.read(contents.target(chapter.name), as_version=4).cells
+        self.text = "\n".join(chapter.look(TEXT))
+        self.errors = chapter.notebook.locator("mjx-merror, [data-mjx-error]").all_text_contents()
+        self.untypeset = chapter.look(f"cells => ({TEXT})(cells).filter(text => /\\$/.test(text))")
+        self.folded, self.pictures = chapter.look(FOLDED), chapter.look(PICTURES)
+        self.shown = chapter.look("cells => cells.map(c => c.shown)")
+        self.colours = set(chapter.look(COLOURS))
+        chapter.run_all()
+
+    def widgets(self) -> list[Locator]:
+        cells = self.chapter.notebook.locator(".jp-Cell")
+        return [cells.nth(i).locator(".jp-OutputArea") for i in self.with_widget()]
+
+    def with_widget(self) -> list[int]:
+        outputs = [[each.get("data", {}) for each in cell.get("outputs", [])] for cell in self.stored]
+        return [i for i, all_data in enumerate(outputs) if any(VIEW in data for data in all_data)]
+
+
+@pytest.fixture(scope="module", params=contents.chapters())
+def seen(request, lab):
+    chapter = OpenChapter(lab, request.param)
+    yield Seen(chapter)
+    chapter.close()
+
+
+def test_no_markup_is_left_in_the_text(seen):
+    assert len(seen.text) > 200
+    assert RAW.findall(seen.text) == []
+
+
+def test_mathematics_is_typeset(seen):
+    assert seen.errors == []
+    assert seen.untypeset == []
+    formulas = any("$" in cell.source for cell in seen.stored if cell.cell_type == "markdown")
+    assert (seen.chapter.notebook.locator("mjx-container").count() > 0) == formulas
+
+
+def test_boxes_have_their_names(seen):
+    kinds = ("thm-", "def-", "lem-", "rem-", "exp-", "ex-")
+    for label, found in contents.labels().items():
+        if found.chapter == seen.chapter.name and label.startswith(kinds):
+            box = seen.chapter.notebook.locator(f'blockquote[data-jupyter-id="{label}"]')
+            title = box.locator("xpath=preceding-sibling::h3" if label.startswith("ex-") else "strong").first
+            assert title.inner_text().startswith(found.text)
+            assert box.evaluate("e => parseFloat(getComputedStyle(e).borderLeftWidth)") >= 3
+
+
+def test_actors_have_their_colours(seen):
+    text = "".join(cell.source for cell in seen.stored if cell.cell_type == "markdown")
+    for colour in filter(None, (colour for colour, _ in ACTORS.values())):
+        rgb = ", ".join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
+        used = f"color: {colour}" in text or f"textcolor{{{colour}}}" in text
+        assert (f"rgb({rgb})" in seen.colours) == used
+
+
+def test_code_is_folded_where_the_page_folds_it(seen):
+    for cell, folded, shown in zip(seen.stored, seen.folded, seen.shown, strict=True):
+        if cell.cell_type == "code" and shown:
+            expected = bool(plain.FOLDED & set(cell.metadata.get("tags", [])))
+            assert (folded is not None) == expected, cell.source
+            assert not expected or "Show the code" in folded
+
+
+def test_solutions_and_nothing_else_are_folded_away(seen):
+    expected, inside = [], False
+    source = contents.read_source(contents.source(seen.chapter.name))
+    for cell in source.cells:  # the code tells: it is the same, in the same order
+        for block in contents.parse(cell.source) if cell.cell_type == "markdown" else []:
+            inside = {"solution-start": True, "solution-end": False}.get(block.kind, inside)
+        if cell.cell_type == "code":
+            expected.append(not inside)
+    pairs = zip(seen.stored, seen.shown, strict=True)
+    assert [shown for cell, shown in pairs if cell.cell_type == "code"] == expected
+    for cell, shown in zip(seen.stored, seen.shown, strict=True):
+        assert shown or cell.cell_type == "code" or not cell.source.startswith("#"), "a heading is hidden"
+
+
+def test_a_widget_is_a_picture_before_it_is_run(seen):
+    assert [seen.pictures[i] for i in seen.with_widget()] == [1] * len(seen.with_widget())
+
+
+def test_it_runs_to_the_end(seen):
+    counts = seen.chapter.look(
+        "cells => cells.filter(c => c.kind === 'code').map(c => c.cell.model.executionCount)"
+    )
+    assert counts == list(range(1, len(counts) + 1))
+    failed = seen.chapter.look("""cells => cells.filter(c => c.kind === 'code').flatMap(c =>
+        c.cell.model.outputs.toJSON().filter(each => each.name === 'stderr'
+            || each.output_type === 'error' && !c.tags.includes('raises-exception'))
+        .map(each => each.text ?? each.ename + ': ' + each.evalue))""")
+    assert failed == []
+
+
+def test_every_widget_answers(seen):
+    for output in seen.widgets():
+        before = drawn(output)
+        sliders = output.locator("[role=slider], input[type=range]")
+        if sliders.count():
+            at_end = sliders.first.evaluate("""e => (e.getAttribute('aria-valuenow') ?? e.value)
+                === (e.getAttribute('aria-valuemax') ?? e.max)""")
+            sliders.first.press("ArrowLeft" if at_end else "ArrowRight")
+        else:  # a menu opens its own window, and the arrows of a closed one move JupyterLab from cell to cell
+            menu = output.locator("select").first
+            menu.select_option(index=menu.evaluate("e => e.selectedIndex ? 0 : 1"))
+        for _ in range(200):
+            if drawn(output) != before and "drawing …" not in output.inner_text():
+                break
+            seen.chapter.page.wait_for_timeout(50)
+        assert drawn(output) != before, "nothing happened"
+        assert "drawing …" not in output.inner_text()
+
+
+def drawn(output: Locator) -> str:
+    """What is drawn in an output, without the controls."""
+    return output.evaluate("""output => {
+        const inside = [...output.querySelectorAll('*')].filter(e => e.shadowRoot).map(e => e.shadowRoot);
+        return [output, ...inside].flatMap(e => [...e.querySelectorAll('svg, canvas')])
+            .map(e => e.outerHTML).join(''); }""")
+
+
+def test_the_room_is_tidy(lab):
+    """Chapters and the list of them are what is there to be opened; all else is in folders."""
+    lab.evaluate("() => jupyterapp.commands.execute('filebrowser:go-to-path', {path: 'book'})")
+    lab.locator(".jp-DirListing-item").filter(has_text=plain.INDEX).wait_for()
+    files = lab.locator(".jp-DirListing-itemName").all_inner_texts()
+    folders = {"_static", "_tools", "source"}
+    assert set(files) == folders | {f"{name}.ipynb" for name in [*contents.chapters(), plain.INDEX]}
+    assert files[: len(folders) + 1] == [*sorted(folders), f"{plain.INDEX}.ipynb"], "first of all files"
+
+
+def test_the_list_of_chapters_leads_to_them(lab):
+    chapter = OpenChapter(lab, plain.INDEX)
+    links = chapter.notebook.locator("a[href]:not(.jp-InternalAnchorLink)")
+    assert links.all_inner_texts() == [re.sub("`", "", each.title) for each in contents.contents()]
+    links.nth(1).click()
+    second = contents.contents()[1]
+    path = f"book/{second.name}.ipynb"
+    lab.wait_for_function("path => jupyterapp.shell.currentWidget.context?.path === path", arg=path)
+    OpenChapter(lab, second.name).close()
+    OpenChapter(lab, plain.INDEX).close()

@@ -1,0 +1,577 @@
+"""Every page of the book in a real browser that may see the book alone: quiet, alive, readable, light enough.
+
+A page is opened once and looked at by every test, light and dark, wide and narrow.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import re
+import subprocess
+import sys
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import contents
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+from helpers import ROOT
+from helpers.browser import AXE, VIEW, Visit, served
+from helpers.widget_numbers import NUMBERS
+from ipywidgets.embed import embed_data
+from PIL import Image
+from playwright.sync_api import Locator, Page
+
+import lsa
+
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+import weights
+from npm import npm_package
+from sphinx_book import WIDGET_STATE, move_widget_state
+from sphinx_live import place_of
+
+# The pages in the order of the book, and those that Sphinx adds.
+BOOK = [
+    Path(name).with_suffix(".html").as_posix()
+    for name in re.findall(r"(?:root|file): *(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+]
+PAGES = [*BOOK, "genindex.html", "search.html"]
+
+
+@pytest.fixture(scope="module")
+def html() -> Path:
+    """The folder of the pages, built from the files as they are now (quickly, if little has changed)."""
+    done = subprocess.run([sys.executable, ROOT / "book/_tools/pages.py"], capture_output=True, text=True)
+    assert done.returncode == 0, f"the book does not build:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+    return ROOT / "_build" / "html"
+
+
+@pytest.fixture(scope="module")
+def address(html):
+    with served(html) as base:
+        yield base
+
+
+@pytest.fixture(scope="module")
+def reader(browser):
+    """A reader, whose browser keeps what pages share from one page to the next."""
+    with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
+        yield context
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def visit(request, reader, address):
+    with Visit(reader, address, request.param) as visit:
+        yield visit.settle()
+
+
+# ---- what a reader sees ----
+
+
+def test_mathematics_is_typeset(visit):
+    page = visit.look()
+    raw = page.evaluate(
+        "() => [...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container'))"
+        ".map(e => e.textContent)"
+    )
+    assert raw == [], "not typeset"
+    assert page.locator("mjx-merror, [data-mjx-error]").all_text_contents() == [], "errors of MathJax"
+    # a formula that the page shows as the text it was written in
+    text = page.evaluate("""() => {
+        const copy = document.querySelector('main').cloneNode(true);
+        copy.querySelectorAll('pre, code, script, style, mjx-container').forEach(e => e.remove());
+        return copy.textContent; }""")
+    assert re.findall(r"\$[^$\n]{1,80}\$|\\\(|\\\[|\\[a-z]{3,}|\{(?:prf:ref|numref|cite)[^}]*\}", text) == []
+
+
+def test_headings_are_in_order(visit):
+    levels = visit.look().evaluate(
+        "() => [...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')]"
+        ".filter(e => e.checkVisibility()).map(e => +e.tagName[1])"
+    )
+    assert levels[:1] == [1]
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
+
+
+def test_pictures_say_what_they_show(visit):
+    silent = visit.look().evaluate(r"""() =>
+        [...document.querySelectorAll('.bd-article img, .bd-article svg[role=img]')]
+        .filter(e => !e.closest('button, a.headerlink, mjx-container'))
+        .map(e => e.tagName === 'IMG' ? e.alt : e.getAttribute('aria-label'))
+        .filter(said => !said || said.replace(/\([^()]* = [^()]*\)/, '').trim().split(/\s+/).length < 3)""")
+    assert silent == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessible(visit, theme):
+    page = visit.look(theme=theme)
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate((npm_package(*AXE) / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    bad = [
+        f"{violation['id']}: {node['html'][:200]}\n    {node['failureSummary']}"
+        for violation in found["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"][:5]
+    ]
+    assert bad == [], "\n".join(bad)
+
+
+def test_code_leaves_room_for_the_story(visit):
+    """What is folded does not count."""
+    share = visit.look().evaluate("""() => {
+        const height = e => e.getBoundingClientRect().height;
+        const code = [...document.querySelectorAll('article .cell_input')];
+        const open = code.filter(e => e.checkVisibility({ contentVisibilityAuto: true }));
+        return open.reduce((sum, e) => sum + height(e), 0) / height(document.querySelector('main')); }""")
+    assert share <= 0.15
+
+
+def test_figures_are_whole(visit):
+    page = visit.look()
+    for _ in range(20):  # a page that was narrow a moment ago may still be moving
+        if not cut_off(page):
+            break
+        page.wait_for_timeout(50)
+    assert cut_off(page) == []
+
+
+# ---- what a reader does ----
+
+
+def test_widgets_are_there(visit, html):
+    source = (html / visit.name).read_text(encoding="utf-8")
+    page = visit.look()
+    assert page.locator(".jupyter-widgets-error-widget").count() == 0
+    assert page.locator(".widget-subarea > .jupyter-widgets").count() == source.count(VIEW[7:-1])
+    for widget in page.locator(".lsa-explore").all():
+        assert widget.locator("svg[role=img]").bounding_box()["height"] > 100
+        assert widget.locator(".lsa-hint").inner_text().strip()
+
+
+def test_controls_answer_the_keyboard(visit):
+    for widget in visit.look().locator(".lsa-explore").all():
+        for slider in widget.locator("[role=slider]").all():
+            at_end = slider.get_attribute("aria-valuenow") == slider.get_attribute("aria-valuemax")
+            with changes(widget, slider):
+                slider.press("ArrowLeft" if at_end else "ArrowRight")
+        for menu in widget.locator("select").all():
+            at_end = menu.evaluate("e => e.selectedIndex === e.options.length - 1")
+            with changes(widget, menu):
+                menu.press("ArrowUp" if at_end else "ArrowDown")
+        for play in widget.locator(".widget-play").all():
+            with changes(widget, play):
+                play.locator("button").first.press("Enter")
+            play.locator("button").nth(1).press("Enter")  # stop: back to the first frame
+
+
+def test_controls_answer_the_mouse(visit):
+    for widget in visit.look().locator(".lsa-explore").all():
+        for slider in widget.locator(".widget-slider").all():
+            handle, track = slider.locator("[role=slider]"), slider.locator(".slider-container")
+            at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
+            track.scroll_into_view_if_needed()
+            box = track.bounding_box()
+            with changes(widget, slider):
+                track.page.mouse.click(
+                    box["x"] + box["width"] * (0.02 if at_end else 0.98), box["y"] + box["height"] / 2
+                )
+        for menu in widget.locator("select").all():
+            index = menu.evaluate("e => e.selectedIndex ? 0 : 1")
+            with changes(widget, menu):
+                menu.select_option(index=index)
+        for play in widget.locator(".widget-play").all():
+            play.locator("button").nth(1).click()
+            with changes(widget, play):
+                play.locator("button").first.click()
+            play.locator("button").nth(1).click()
+
+
+def test_controls_answer_a_finger(browser, address, html):
+    name = next(name for name in BOOK if "lsa-explore" in (html / name).read_text(encoding="utf-8"))
+    with browser.new_context(has_touch=True) as context, Visit(context, address, name) as visit:
+        widget = visit.settle().page.locator(".lsa-explore").first
+        track = widget.locator(".slider-container").first
+        track.scroll_into_view_if_needed()
+        box = track.bounding_box()
+        for place in (0.98, 0.02):
+            with changes(widget, track):
+                visit.page.touchscreen.tap(box["x"] + box["width"] * place, box["y"] + box["height"] / 2)
+            visit.page.wait_for_timeout(500)  # sooner, it would be a double tap
+
+
+class changes:
+    """What is drawn changes in this block, and the picture then says the values that the controls show."""
+
+    def __init__(self, widget: Locator, control: Locator):
+        self.widget, self.control = widget, control
+
+    def __enter__(self) -> None:
+        self.before = self.drawing()
+
+    def __exit__(self, error, *_) -> None:
+        if error:
+            return
+        what = self.control.evaluate("e => e.outerHTML.slice(0, 300)")
+        for _ in range(60):
+            if self.drawing() != self.before and not disagreements(self.widget):
+                return
+            self.widget.page.wait_for_timeout(50)
+        assert self.drawing() != self.before, f"nothing happened: {what}"
+        assert disagreements(self.widget) == []
+
+    def drawing(self) -> str:
+        return self.widget.locator("svg[role=img]").evaluate_all("all => all.map(e => e.innerHTML).join()")
+
+
+def disagreements(widget: Locator) -> list[str]:
+    """The values shown by the controls, also to a screen reader, that the picture does not have."""
+    (label,) = widget.locator("svg[role=img]").evaluate_all(
+        "all => all.map(e => e.getAttribute('aria-label'))"
+    )
+    shown = widget.evaluate("""widget => [
+        ...[...widget.querySelectorAll('.widget-slider')].map(e =>
+            [e.querySelector('.widget-label').textContent, e.querySelector('.widget-readout').textContent]),
+        ...[...widget.querySelectorAll('[role=slider]')].map(e =>
+            [e.getAttribute('aria-label'), e.getAttribute('aria-valuetext')]),
+        ...[...widget.querySelectorAll('.widget-dropdown')].map(e =>
+            [e.querySelector('label').textContent, e.querySelector('select').selectedOptions[0].text]),
+    ]""")
+    assert shown, "a widget without controls"
+    said = re.search(r"\(([^()]* = .*?)\)(?: |$)", label)[1].split(", ")
+    return [
+        f"{name} = {value}, but the picture is {said}"
+        for name, value in shown
+        if f"{name} = {value}".replace("\xa0", " ") not in said  # menus do not break their lines
+    ]
+
+
+def test_widgets_show_what_lsa_computes(visit):
+    """`NUMBERS` has one number of every widget's picture; it is compared at the start and at both ends."""
+    widgets = visit.look().locator(".lsa-explore").all()
+    known = NUMBERS.get(Path(visit.name).stem, [])
+    assert len(widgets) == len(known), "tests/widget_numbers.py needs one entry for each widget of this page"
+    for widget, (pattern, compute) in zip(widgets, known, strict=True):
+        for step in (None, "End", "Home"):
+            for slider in widget.locator("[role=slider]").all() if step else []:
+                slider.press(step)
+            picture = widget.locator("svg[role=img]")
+            for _ in range(40):
+                if not disagreements(widget):
+                    break
+                widget.page.wait_for_timeout(50)
+            label = picture.get_attribute("aria-label")
+            said = re.search(r"\(([^()]* = .*?)\)(?: |$)", label)[1]
+            values = dict(pair.split(" = ") for pair in said.split(", "))
+            number = re.search(pattern, label)
+            assert number, f"no {pattern} in {label!r}"
+            places = len(number[1].partition(".")[2])
+            assert float(number[1]) == pytest.approx(compute(values), abs=0.51 * 10**-places), label
+
+
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_search_finds_a_word(reader, address, html, scheme):
+    base = address if scheme == "http" else html.as_uri() + "/"
+    with Visit(reader, base, "search.html?q=attention") as visit:
+        found = visit.page.locator("#search-results li a").first
+        found.wait_for()
+        visit.page.wait_for_load_state("networkidle")
+        if (
+            scheme == "http"
+        ):  # from a file, browsers forbid the look into pages that gives the lines below a result
+            assert_quiet(visit)
+        found.click()
+        visit.page.locator(".bd-article h1").first.wait_for()
+        assert "attention" in visit.page.locator(".bd-article").inner_text().lower()
+        assert [url for url in visit.requests if not visit.is_ours(url)] == []
+
+
+# ---- on other screens: last, for a page sets its formulas anew for every width ----
+
+
+@pytest.mark.parametrize("width", [1920, 1280, 1199, 1100, 1000, 768, 390])
+def test_fits(visit, width):
+    page = visit.look(width=width)
+    wide = page.evaluate("() => document.documentElement.scrollWidth")
+    assert wide <= width, "the page scrolls sideways"
+    assert cut_off(page) == []
+    notes = page.evaluate("""() => [...document.querySelectorAll('aside.margin')].filter(e => {
+        const { left, right } = e.getBoundingClientRect();
+        return left < 0 || right > innerWidth; }).map(e => e.textContent)""")
+    assert notes == [], "margin notes out of the window"
+    assert orphans(page) == [], "punctuation that begins a line, behind its formula"
+
+
+def orphans(page: Page) -> list[str]:
+    return page.evaluate("""() => [...document.querySelectorAll('article span.math')].filter(formula => {
+        const after = formula.nextSibling;
+        const last = [...formula.querySelectorAll('mjx-math')].pop();
+        if (after?.nodeType !== 3 || !/^[.,;:!?)]/.test(after.data) || !last?.checkVisibility()) return false;
+        const sign = document.createRange();
+        sign.setStart(after, 0);
+        sign.setEnd(after, 1);
+        return sign.getBoundingClientRect().top > last.getBoundingClientRect().bottom - 3;
+    }).map(formula => formula.textContent + formula.nextSibling.data.slice(0, 9))""")
+
+
+def test_few_formulas_scroll_on_a_phone(visit):
+    formulas, cut = visit.look(width=390).evaluate("""() => {
+        const seen = e => e.checkVisibility({ contentVisibilityAuto: true });
+        const formulas = [...document.querySelectorAll('article div.math')].filter(seen);
+        const cut = formulas.filter(box => [...box.querySelectorAll('mjx-math')].some(e =>
+            e.getBoundingClientRect().right > box.getBoundingClientRect().right + 1));
+        return [formulas.length, cut.map(box => box.id || box.textContent.slice(0, 60))]; }""")
+    assert len(cut) <= 0.15 * formulas, cut
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_no_white_boxes_in_the_dark(visit, width):
+    page = visit.look(theme="dark", width=width)
+    pixels = np.asarray(Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L"))
+    side = 24  # more than a letter or the handle of a slider
+    tall, wide = (size // side * side for size in pixels.shape)
+    blocks = pixels[:tall, :wide].reshape(tall // side, side, wide // side, side).min(axis=(1, 3))
+    white = np.argwhere(blocks > 190) * side
+    assert white.tolist() == [], "light squares at these places (down, across)"
+
+
+def cut_off(page: Page) -> list:
+    """Figures that reach out of the window or of a box around them, letters that reach out of a figure."""
+    return page.evaluate("""() => {
+        const found = [];
+        const figures = document.querySelectorAll('.bd-article img, .bd-article svg[role=img]');
+        for (const figure of [...figures].filter(e => e.checkVisibility() && !e.closest('mjx-container'))) {
+            const name = figure.getAttribute('aria-label') ?? figure.alt;
+            const inside = (box, frame) => box.left >= frame.left - 1 && box.right <= frame.right + 1;
+            const box = figure.getBoundingClientRect();
+            if (!inside(box, {left: 0, right: innerWidth})) found.push(['out of the window', name]);
+            for (let around = figure.parentElement; around.tagName !== 'MAIN'; around = around.parentElement)
+                if (getComputedStyle(around).overflowX !== 'visible'
+                    && !inside(box, around.getBoundingClientRect()))
+                    found.push(['out of ' + around.className, name]);
+            for (const letter of figure.querySelectorAll('use[href*="DejaVu"]')) {
+                const at = letter.getBoundingClientRect();
+                if (!inside(at, box) || at.top < box.top - 1 || at.bottom > box.bottom + 1) {
+                    found.push(['a letter out of its figure', name]);
+                    break;
+                }
+            }
+        }
+        return found; }""")
+
+
+# ---- what the browser says ----
+
+
+def test_quiet_over_http(visit):
+    assert_quiet(visit)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_quiet_as_a_file(reader, html, name):
+    with Visit(reader, html.as_uri() + "/", name) as visit:
+        assert visit.settle().page.locator(".math:not(:has(mjx-container))").count() == 0
+        assert_quiet(visit)
+
+
+def assert_quiet(visit: Visit) -> None:
+    assert [url for url in visit.requests if not visit.is_ours(url)] == [], "asked of another host"
+    assert visit.failed == [], "could not be had"
+    assert visit.complaints == [], "errors on the console"
+
+
+def test_text_needs_no_scripts(browser, address):
+    with browser.new_context(java_script_enabled=False) as context:
+        for name in BOOK:
+            with Visit(context, address, name) as visit:
+                assert visit.page.locator(".bd-article h1").is_visible(), name
+                assert len(visit.page.locator(".bd-article").inner_text()) > 100, name
+
+
+# ---- what the files are ----
+
+
+class _Links(HTMLParser):
+    def __init__(self, path: Path):
+        super().__init__()
+        self.ids, self.links, self.next = set(), [], None
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.ids |= {attributes.get("id"), attributes.get("name") if tag == "a" else None}
+        if tag == "a" and (href := attributes.get("href")):
+            self.links.append(href)
+            if "right-next" in (attributes.get("class") or ""):
+                self.next = href
+
+
+def test_no_page_is_left_out(html):
+    found = {page.relative_to(html).as_posix() for page in weights.pages(html)}
+    assert found - {"index.html"} == set(PAGES)  # index.html only leads to the first page
+
+
+def test_links_lead_somewhere(html):
+    parsed = {page: _Links(page) for page in weights.pages(html)}
+    broken = []
+    for page, links in parsed.items():
+        for link in links.links:
+            place, anchor = urldefrag(link)
+            if urlsplit(link).scheme or urlsplit(link).netloc:
+                continue
+            target = (page.parent / unquote(place)).resolve() if place else page
+            if not target.is_file() or (
+                anchor and target in parsed and unquote(anchor) not in parsed[target].ids
+            ):
+                broken.append(f"{page.relative_to(html)}: {link}")
+    assert broken == []
+
+
+def test_pages_follow_each_other(html):
+    found = [BOOK[0]]
+    while len(found) <= len(BOOK) and (following := _Links(html / found[-1]).next):
+        found.append((html / found[-1]).parent.joinpath(following).resolve().relative_to(html).as_posix())
+    assert found == BOOK
+
+
+def test_pages_are_light(html):
+    own, _ = weights.weigh(html)
+    assert set(BOOK) <= set(own)
+    assert {name: size for name, size in own.items() if size > weights.PAGE_BUDGET} == {}
+
+
+def test_what_pages_share_is_light(reader, address, html):
+    """Everything that a reader of the whole book fetches besides the pages and their pictures."""
+    fetched = set()
+    for name in BOOK:
+        with Visit(reader, address, name) as visit:
+            fetched |= {urlsplit(url).path[1:] for url in visit.settle().requests if url.startswith(address)}
+    sizes = {
+        name: weights.gzipped(html / name) for name in fetched if not name.startswith(("book/", "_images/"))
+    }
+    heavy = sorted(sizes.items(), key=lambda item: -item[1])[:8]
+    assert sum(sizes.values()) <= weights.SHARED_BUDGET, f"the heaviest: {heavy}"
+
+
+# ---- what the page and the notebook have in common ----
+
+
+def test_notebooks_have_the_numbers_of_the_pages(html):
+    for label, found in contents.labels().items():
+        page = (html / "book" / f"{found.chapter}.html").read_text(encoding="utf-8")
+        at = re.search(rf'id="(?:equation-)?{label}"', page)
+        assert at, f"{label} is not on its page"
+        shown = re.search(r'class="(?:caption-number|eqno|section-number)">([^<]*)<', page[at.end() :])
+        assert shown[1].strip() == found.text
+
+
+@pytest.mark.parametrize("name", [Path(name).stem for name in BOOK])
+def test_notebooks_have_the_headings_and_names_of_the_pages(html, name):
+    page = (html / "book" / f"{name}.html").read_text(encoding="utf-8")
+    cells = nbformat.read(contents.target(name), as_version=4).cells
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+
+    def words(shown: str) -> str:
+        return re.sub(r"<[a-z/][^>]*>|[`*$\s’']|\\[()]|^#+ ", "", unescape(shown))
+
+    heading = r"<h[123]>((?:(?!</h).)*?)<a class=\"headerlink"
+    headings = [words(each) for each in re.findall(heading, page, flags=re.S)]
+    theirs = [words(each) for each in re.findall(r"^#{1,3} .*", text, flags=re.M)]
+    own = re.compile(r"Exercise\d|Take-aways|Whatisknown|…")  # headings that JupyterLab needs to fold by
+    assert [each for each in theirs if not own.match(each)] == headings
+    titles = re.findall(r'class="caption-number">([A-Z]\w+ [\d.]+) </span>', page)
+    assert [each for each in titles if each not in text] == []
+    cited = re.findall(r'<span class="bibtex-citation"[^>]*>(.*?)</span>', page, flags=re.S)
+    written = words(re.sub(r"\[([^\[\]]*)\]\([^)]*\)", r"\1", text))  # links without their places
+    assert [each for each in map(words, cited) if each not in written] == []
+
+
+# ---- what a page may do ----
+
+
+NASTY = "</SCRIPT><script>window.evil = 1</script><img src=x onerror='window.evil = 2'><!--<script>"
+
+
+def test_every_page_has_a_policy(html):
+    for page in weights.pages(html):
+        text = page.read_text(encoding="utf-8")
+        (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        assert rules["default-src"] == "'none'"
+        assert "'unsafe-inline'" not in rules["script-src"]
+        assert ("'unsafe-eval'" in rules["script-src"]) == ("html-manager" in text), page
+        assert not re.search(r"https?:|\*", policy), "another host"
+
+
+def test_no_page_violates_its_policy(visit):
+    assert [said for said in visit.complaints if "Content Security Policy" in said] == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "file"])
+@pytest.mark.parametrize("name", [BOOK[0], "search.html"])  # with widgets, live figures and formulas; without
+def test_a_script_that_gets_into_a_page_does_not_run(reader, address, html, scheme, name):
+    base = address if scheme == "http" else html.as_uri() + "/"
+    with Visit(reader, base, name) as visit:
+        page = visit.settle().page
+        page.evaluate("""() => {
+            const script = document.createElement('script');
+            script.textContent = 'window.evil = 1';
+            const link = Object.assign(document.createElement('a'), {href: 'javascript:window.evil = 2'});
+            const frame = document.createElement('iframe');
+            frame.srcdoc = '<script>parent.evil = 3</script>';
+            document.body.append(script, link, frame);
+            document.body.insertAdjacentHTML('beforeend', '<img src="x:" onerror="window.evil = 4">');
+            link.click(); }""")
+        page.wait_for_timeout(300)
+        assert page.evaluate("() => window.evil") is None
+        assert len([said for said in visit.complaints if "Content Security Policy" in said]) >= 3
+
+
+def test_no_label_is_markup(browser, html, tmp_path, monkeypatch):
+    """Widgets, live figures and tables on a page without a policy: what they show is text all the same."""
+    monkeypatch.setenv("LSA_PUBLISH", "1")
+
+    def draw(n):
+        figure, _ = plt.subplots()
+        plt.close(figure)
+        return figure, NASTY
+
+    given = {"labels": {"n": NASTY}, "alt": NASTY + " {n}"}
+    data = embed_data(views=[lsa.explore(draw, n={NASTY: 1, "other": 2}, **given)])
+    state = SimpleNamespace(attributes={"type": WIDGET_STATE, "body": json.dumps(data["manager_state"])})
+    context = {"script_files": [state], "body": ""}
+    move_widget_state(None, "page", "", context, None)
+    body = [
+        lsa.figures.table([(NASTY, 1.0)], {NASTY: "", "x": ".1f"})._repr_html_(),
+        place_of({"figure": "prompt", "alt": NASTY, "d": 2, "noise_variance": 0.1, "other": NASTY}),
+        '<div><script type="application/vnd.jupyter.widget-view+json">',
+        json.dumps(data["view_specs"][0]),
+        "</script></div>",
+        context["body"],
+    ]
+    static = (html / "_static").as_uri()
+    scripts = "".join(
+        f'<script src="{static}/{name}"></script>'
+        for name in ("live-figures.js", "live.js", "widgets.js", "html-manager/dist/embed.js")
+    )
+    (tmp_path / "page.html").write_text(f'<meta charset="utf-8"><main>{"".join(body)}</main>{scripts}')
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator(".lsa-explore svg[role=img]").wait_for()
+    assert page.locator(".lsa-live svg").count() >= 1
+    assert page.evaluate("() => window.evil") is None
+    assert page.locator("th").first.text_content() == NASTY
+    assert page.locator(".lsa-explore .widget-label").first.text_content() == NASTY
+    assert page.locator(".lsa-explore option").first.text_content().replace("\xa0", " ") == NASTY
+    assert page.locator(".lsa-caption").text_content() == NASTY
+    assert NASTY in page.locator("svg[role=img]").first.get_attribute("aria-label")
+    page.close()

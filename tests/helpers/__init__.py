@@ -1,0 +1,5 @@
+"""What tests share: laws and tasks, chapters' code, node, a browser, JupyterLab."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]

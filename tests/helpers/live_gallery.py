@@ -1,0 +1,119 @@
+"""Pages made of live figures, one a figure, and a browser's hand on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page
+from sphinx_live import SCRIPT, place_of
+
+import lsa
+from helpers import ROOT
+from helpers.browser import Visit
+from lsa.show.live.bundle import figure_names, script
+
+STATIC = ROOT / "book" / "_static"
+# What the theme gives the pages: without it the figures take the browser's own colours.
+THEME = """
+html[data-theme=light] { --pst-color-text-base: #222832; --pst-color-background: #fff; }
+html[data-theme=light] { --pst-color-border: #c9ccd1; --pst-color-text-muted: #48566b; }
+html[data-theme=dark] { --pst-color-text-base: #ced6dd; --pst-color-background: #14181e; }
+html[data-theme=dark] { --pst-color-border: #48566b; --pst-color-text-muted: #9ca4af; }
+body { background: var(--pst-color-background); color: var(--pst-color-text-base); margin: 16px; }
+body { font-family: sans-serif; }
+"""
+PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>{name}</title>
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<link rel="stylesheet" href="custom.css"><link rel="stylesheet" href="theme.css">
+<script defer src="{script}"></script><script defer src="live.js"></script>
+<script defer src="theme.js"></script>
+<main class="bd-article"><h1>{name}</h1>{place}</main></html>"""
+# As the theme does: light or dark by the reader's system.
+THEME_SCRIPT = """
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => { document.documentElement.dataset.theme = dark.matches ? 'dark' : 'light'; };
+dark.addEventListener('change', follow); follow();
+"""
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:"
+HOST = ".lsa-live > div"
+# All that a figure shows, without its controls.
+SHOWN = """host => [...host.shadowRoot.querySelectorAll('svg, .says, .grids, .answers')]
+    .map(each => each.outerHTML.replaceAll(' held', '')).join('')"""
+
+
+def widget_of(name: str) -> lsa.live.Live:
+    """The figure as a chapter would call it."""
+    return lsa.Playground() if name == "playground" else getattr(lsa.live, name)()
+
+
+def write_page(folder: Path, file: str, state: dict) -> None:
+    """A page with one figure that begins with `state`."""
+    text = PAGE.format(name=state["figure"], script=SCRIPT, place=place_of(state), policy=POLICY)
+    (folder / f"{file}.html").write_text(text, encoding="utf-8")
+
+
+def write_gallery(folder: Path) -> Path:
+    """A page for every figure, and what the pages need."""
+    for name in ("custom.css", "live.js"):
+        (folder / name).write_text((STATIC / name).read_text(encoding="utf-8"))
+    (folder / SCRIPT).write_text(script(), encoding="utf-8")
+    (folder / "theme.css").write_text(THEME)
+    (folder / "theme.js").write_text(THEME_SCRIPT)
+    for name in figure_names():
+        write_page(folder, name, widget_of(name).get_state())
+    return folder
+
+
+@contextmanager
+def visited(browser, base, name, **options):
+    """A figure in a browser; it must keep quiet and ask no other host."""
+    options = {"viewport": {"width": 1000, "height": 900}} | options
+    with browser.new_context(**options) as context, Visit(context, base, f"{name}.html") as visit:
+        visit.page.locator(HOST).wait_for()
+        rest(visit.page)
+        yield visit
+        assert visit.complaints == []
+        assert visit.failed == []
+        assert all(visit.is_ours(url) for url in visit.requests)
+
+
+def rest(page: Page) -> None:
+    """Until the figure has been drawn and has told what it shows."""
+    page.wait_for_timeout(60)
+
+
+def shown(page: Page) -> str:
+    return page.locator(HOST).evaluate(SHOWN)
+
+
+def controls(page: Page, kind: str) -> Iterator[Locator]:
+    """Those that are visible when their turn comes: one control may hide another."""
+    for each in page.locator(f"{HOST} {kind}").all():
+        if each.is_visible():
+            yield each
+
+
+def name_of(control: Locator) -> str:
+    words = "e => e.labels?.[0]?.textContent ?? e.getAttribute('aria-label') ?? e.textContent"
+    return control.evaluate(words)
+
+
+def data(page: Page) -> dict:
+    """The numbers of the figure and, once it rests, its state."""
+    page.wait_for_timeout(400)
+    found = page.locator(HOST).evaluate("host => ({...host.dataset})")
+    return {key: json.loads(value) for key, value in found.items()}
+
+
+def drag(page: Page, control: Locator, by: tuple[float, float]) -> None:
+    control.scroll_into_view_if_needed()
+    box = control.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + by[0], y + by[1], steps=4)
+    page.mouse.up()
