@@ -1,18 +1,16 @@
-"""Run the chapters: book/source/x.myst.md is the text, book/x.ipynb the same, plain, with its outputs.
+"""Run the chapters and write their notebooks: book/source/x.myst.md -> book/x.ipynb, in plain Markdown.
 
     python book/_tools/execute.py [--check] [--force] [--adopt] [names ...]
 
 The same sources give the same bytes on the same kind of machine. A chapter runs again when its code, `lsa` or
-this tool has changed since its notebook was written; a record of that is kept in _build/notebooks.json,
-nothing of it in the notebooks. Where the text alone has changed, the stored outputs are kept. A chapter that
-fails costs no other its work, and its old notebook stays.
+this tool has changed since its notebook was written; _build/notebooks.json keeps a record of that. Otherwise
+its stored outputs are kept. Then Sphinx writes all notebooks (notebooks.py): a number that has changed in one
+chapter may be named in any other. If a chapter fails, no notebook is written, but what ran is kept.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import atexit
 import contextlib
 import hashlib
 import json
@@ -20,37 +18,39 @@ import os
 import re
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+import contents
 import nbformat
-from contents import BOOK, METADATA, ROOT, chapters, read_source, source, target
+from contents import (
+    BOOK,
+    BUILD,
+    INDEX,
+    METADATA,
+    ROOT,
+    RUNS,
+    WIDGET_STATE,
+    chapters,
+    read_source,
+    source,
+    target,
+    write_whole,
+)
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, DeadKernelError
-from plain import INDEX
-from trouble import Trouble, in_words, write_whole
-from weave import for_the_index, for_the_notebook, for_the_page
+from pages import alone, build
 
 from lsa.show.live.widget import STUB
 from lsa.show.still import lighter
 
-RECORD = ROOT / "_build" / "notebooks.json"
-WIDGETS = "application/vnd.jupyter.widget-state+json"
+RECORD = BUILD / "notebooks.json"
 
 # What the kernels see: widgets draw every frame (lsa.explore); one thread each and a fixed hash seed, because
 # the order of a sum or of a set would show in the last digit of an output.
 ENVIRONMENT = {"LSA_PUBLISH": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 
-class Loop(asyncio.SelectorEventLoop):
-    """Leaves Ctrl-C to asyncio, which cancels all chapters; nbclient would end one kernel of two."""
-
-    def add_signal_handler(self, *_: object) -> None:
-        raise RuntimeError("not here")  # as in a thread: nbclient does without
-
-    remove_signal_handler = add_signal_handler
-
-
-async def execute(path: Path) -> nbformat.NotebookNode:
+def execute(path: Path) -> nbformat.NotebookNode:
     """The chapter at `path` as written, with the outputs of its cells."""
     notebook = read_source(path)
     if all(cell.cell_type == "markdown" for cell in notebook.cells):
@@ -65,21 +65,13 @@ async def execute(path: Path) -> nbformat.NotebookNode:
         extra_arguments=["--log-level=ERROR"],
         shutdown_kernel="immediate",  # interrupted gracefully, it would print where
     )
-    try:
-        await client.async_execute(env={**os.environ, **ENVIRONMENT})
-    except DeadKernelError:
-        if asyncio.current_task().cancelling():  # Ctrl-C, which nbclient takes for a death
-            raise asyncio.CancelledError from None
-        raise Trouble("its kernel died (is there too little memory?); run it again") from None
-    finally:
-        if client.km is None:  # the kernel is gone; after Ctrl-C nbclient may still want to end it at exit
-            atexit.unregister(client._cleanup_kernel)
+    client.execute(env={**os.environ, **ENVIRONMENT})
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 output.data["image/png"] = lighter(output.data["image/png"])
     widgets = notebook.metadata.get("widgets")  # the kernel also reports versions of its own: not kept
-    models = widgets[WIDGETS]["state"] if widgets else {}
+    models = widgets[WIDGET_STATE]["state"] if widgets else {}
     for model in models.values():
         if "_esm" in model["state"]:  # the same for every figure, and for the page in a file of its own
             model["state"]["_esm"] = STUB
@@ -90,16 +82,94 @@ async def execute(path: Path) -> nbformat.NotebookNode:
     return nbformat.reads(text, as_version=4)
 
 
+def run(names: list[str], check: bool = False) -> list[str]:
+    """Execute chapters, two at a time, and keep their outputs, or compare them; returns those that failed."""
+    failed: list[str] = []
+    RUNS.mkdir(parents=True, exist_ok=True)
+
+    def timed(name: str) -> tuple[nbformat.NotebookNode, float]:
+        start = time.perf_counter()
+        return execute(source(name)), time.perf_counter() - start
+
+    with ThreadPoolExecutor(2) as pool:
+        running = {pool.submit(timed, name): name for name in names}
+        try:
+            for future in as_completed(running):
+                name = running[future]
+                try:
+                    done, seconds = future.result()
+                    same = has_outputs(name, done)
+                    if not check:
+                        write_whole(RUNS / f"{name}.ipynb", contents.as_text(done))
+                        write_record(name)
+                    elif not same:
+                        failed.append(name)
+                    print(f"{name}: {'the same' if same else 'other'} outputs, {seconds:.1f} s", flush=True)
+                except Exception as error:
+                    print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                    failed.append(name)
+        except KeyboardInterrupt:
+            print("Interrupted. The chapters that are finished need not run again.", file=sys.stderr)
+            os._exit(130)  # without waiting for the others; a kernel ends when its parent is gone
+    return failed
+
+
+def has_outputs(name: str, done: nbformat.NotebookNode) -> bool:
+    """Whether what is stored has the code and the outputs of `done`."""
+    with contextlib.suppress(ValueError):
+        new = contents.merge_outputs(read_source(source(name)), done)
+        return contents.as_text(new) == contents.as_text(contents.with_outputs(name))
+    return False
+
+
+def write_notebooks(check: bool = False) -> list[str]:
+    """Let Sphinx write the notebooks, and put those that differ in place; returns their names."""
+    with alone():
+        made = build("notebook")
+        texts = {name: (made / f"{name}.ipynb").read_text(encoding="utf-8") for name in [*chapters(), INDEX]}
+    differ = [name for name, text in texts.items() if not is_stored(target(name), text)]
+    if not check:
+        for name in differ:
+            write_whole(target(name), texts[name])
+            print(f"{name}: its notebook written")
+        for path in RUNS.glob("*.ipynb"):
+            path.unlink()
+    return differ
+
+
+def is_stored(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
+# ---- what need not be done again ----
+
+
+def digest(start: str, paths: list[Path]) -> str:
+    found = hashlib.sha256(start.encode())
+    for path in paths:
+        content = path.read_bytes() if path.exists() else b""
+        found.update(f"{path.relative_to(ROOT)} {len(content)}\n".encode() + content)
+    return found.hexdigest()
+
+
+def package() -> list[Path]:
+    return sorted(
+        path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".css", ".json")
+    )
+
+
 def fingerprint(name: str) -> str:
     """A hash of everything that decides what a chapter's outputs should be, and of the notebook as it is."""
-    package = sorted(path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".css"))
     code = [cell.source for cell in read_source(source(name)).cells if cell.cell_type == "code"]
     data = [path for path in (ROOT / "benchmarks").glob("*.json") if path.name in "".join(code)]
-    digest = hashlib.sha256(json.dumps(code).encode())
-    for part in [target(name), Path(__file__), ROOT / "constraints.txt", *package, *data]:
-        content = part.read_bytes() if part.exists() else b""
-        digest.update(f"{part.relative_to(ROOT)} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
+    return digest(json.dumps(code), [target(name), Path(__file__), ROOT / "lock.txt", *package(), *data])
+
+
+def fingerprint_of_all() -> str:
+    """A hash of everything that decides what the notebooks should be, and of them as they are."""
+    places = [ROOT.glob("_*.yml"), (BOOK / "source").glob("*"), BOOK.glob("*.ipynb"), RUNS.glob("*")]
+    tools = (BOOK / "_tools").glob("*.py")
+    return digest("", sorted(path for place in [*places, tools] for path in place) + package())
 
 
 def read_record() -> dict[str, str]:
@@ -110,9 +180,9 @@ def read_record() -> dict[str, str]:
         return {}
 
 
-def write_record(name: str) -> None:
+def write_record(*names: str, **more: str) -> None:
     RECORD.parent.mkdir(exist_ok=True)
-    record = {**read_record(), name: fingerprint(name)}
+    record = {**read_record(), **{name: fingerprint(name) for name in names}, **more}
     write_whole(RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
@@ -120,7 +190,7 @@ def adopt(names: list[str]) -> None:
     """Take a stored notebook with the code of its source for up to date, if nothing is recorded of it."""
     for name in set(names) - set(read_record()):
         with contextlib.suppress(ValueError):
-            for_the_page(name)
+            contents.with_outputs(name)
             write_record(name)
 
 
@@ -129,50 +199,8 @@ def stale(names: list[str]) -> list[str]:
     return [name for name in names if record.get(name) != fingerprint(name)]
 
 
-async def run(names: list[str], check: bool = False) -> list[str]:
-    """Execute chapters, two at a time, and store them, or compare with what is stored; returns the failed."""
-    two = asyncio.Semaphore(2)
-    failed: list[str] = []
-
-    async def one(name: str) -> None:
-        try:
-            async with two:
-                start = time.perf_counter()
-                text = for_the_notebook(name, await execute(source(name)))
-                seconds = time.perf_counter() - start
-            same = is_stored(target(name), text)
-            if check and not same:
-                failed.append(name)
-            elif not check:
-                write_whole(target(name), text)
-                write_record(name)
-            result = "the same" if same else "DIFFERS" if check else "written"
-            print(f"{name}: {result}, {seconds:.1f} s", flush=True)
-        except (CellExecutionError, Trouble, RuntimeError, OSError, ValueError) as error:
-            print(f"{name}: {in_words(error)}", file=sys.stderr, flush=True)
-            failed.append(name)
-
-    await asyncio.gather(*map(one, names))
-    return failed
-
-
-def is_stored(path: Path, text: str) -> bool:
-    return path.exists() and path.read_text(encoding="utf-8") == text
-
-
-def write_texts(names: list[str]) -> None:
-    """Bring the text of chapters up to date that need not run, and the index."""
-    for name in names:
-        text = for_the_notebook(name)
-        if not is_stored(target(name), text):
-            write_whole(target(name), text)
-            write_record(name)
-            print(f"{name}: its text written")
-    write_whole(BOOK / f"{INDEX}.ipynb", for_the_index())
-
-
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Run the chapters and store their outputs.")
+    parser = argparse.ArgumentParser(description="Run the chapters and write their notebooks.")
     parser.add_argument("names", nargs="*", help="chapters, such as setup; all of them if none is named")
     parser.add_argument("--check", action="store_true", help="run all and compare to the byte; write nothing")
     parser.add_argument("--force", action="store_true", help="run even what has not changed")
@@ -184,11 +212,17 @@ def main(arguments: list[str] | None = None) -> int:
     if options.adopt:
         adopt(names)
     todo = names if options.check or options.force else stale(names)
-    with asyncio.Runner(loop_factory=Loop) as runner:
-        failed = runner.run(run(todo, check=options.check))
-    if not options.check:
-        write_texts([name for name in names if name not in todo])
+    failed = run(todo, options.check)
     print(f"{len(names) - len(todo)} unchanged, {len(todo) - len(failed)} fine, {len(failed)} failed")
+    if options.check:
+        failed += write_notebooks(check=True)
+    elif failed:
+        print("No notebook is written before these run:", *failed, file=sys.stderr)
+    elif read_record().get("all notebooks") != fingerprint_of_all():
+        fresh = set(chapters()) - set(stale(chapters()))
+        write_notebooks()
+        write_record(*fresh)
+        write_record(**{"all notebooks": fingerprint_of_all()})
     return 1 if failed else 0
 
 

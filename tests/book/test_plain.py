@@ -1,12 +1,17 @@
 """Notebooks hold plain Markdown that says what the MyST says; test_lab.py has them in JupyterLab."""
 
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import contents
 import formulas
 import nbformat
-import plain
+import notebooks
 import pytest
+from helpers import ROOT
 
 NAMES = contents.chapters()
 
@@ -70,32 +75,193 @@ def test_colours_can_be_read_in_light_and_dark(colour):
         assert (high + 0.05) / (low + 0.05) > 4.2
 
 
+# ---- a small book, with each kind of thing once ----
+
+TOC = """\
+format: jb-book
+root: book/first.ipynb
+parts:
+  - caption: Part
+    numbered: true
+    chapters: [{file: book/second.ipynb}, {file: book/references.ipynb}]
+"""
+KERNEL = "---\nkernelspec: {name: python3, display_name: Python 3}\n---\n\n"
+FIRST = (
+    KERNEL
+    + """\
+# The first
+
+{doc}`second`, {doc}`that one <second>`. {prf:ref}`thm-a`, {eq}`eq-a`, {numref}`fig-a`, {ref}`sec-a`.
+{py:obj}`lsa.optimum`.
+"""
+)
+SECOND = (
+    KERNEL
+    + r"""
+# The *second*
+
+`{gd}` and `$x$`; costs \$5. In $\R$, {gd}`a step`. {cite:p}`mahankali2024one`.
+
+(sec-a)=
+## A section
+
+:::{prf:theorem} A name
+:label: thm-a
+
+That
+
+$$
+\layer{x} = 1
+$$ (eq-a)
+:::
+
+```{code-cell} ipython3
+:tags: [hide-cell]
+
+a = 1
+```
+
+```{code-cell} ipython3
+---
+mystnb:
+  figure:
+    name: fig-a
+    caption: A curve.
+  image:
+    alt: A curve.
+tags: [hide-input]
+---
+import matplotlib.pyplot as plt
+
+_ = plt.plot([0, a])
+```
+
+:::{margin}
+Aside.
+:::
+
+:::{exercise} Easy
+:label: ex-a
+
+How much?
+:::
+
+:::{solution-start} ex-a
+:class: dropdown
+:::
+
+Zero.
+
+```{code-cell} ipython3
+print(0)
+```
+
+:::{solution-end}
+:::
+
+More.
+
+:::{solution-start} ex-a
+:::
+
+Zero.
+
+:::{solution-end}
+:::
+
+:::{admonition} Take-aways
+- One.
+- Two.
+:::
+
+1. A
+2. B
+
+| a | b |
+|---|---|
+| 1 | $2$ |
+"""
+)
+REFERENCES = (
+    "# References\n\n```{eval-rst}\n.. py:function:: lsa.theory.optimum(task)\n\n   The best.\n```\n\n"
+)
+REFERENCES += "```{bibliography}\n```\n"
+
+
+def small_book(folder: Path, **sources: str) -> Path:
+    """The book's own tools and settings in `folder`, with other chapters."""
+    (folder / "book" / "source").mkdir(parents=True)
+    shutil.copytree(ROOT / "book" / "_tools", folder / "book" / "_tools")
+    shutil.copytree(ROOT / "book" / "_static", folder / "book" / "_static")
+    shutil.copy(ROOT / "_config.yml", folder)
+    shutil.copy(ROOT / "book" / "source" / "references.bib", folder / "book" / "source")
+    (folder / "_toc.yml").write_text(TOC)
+    for name, text in ({"first": FIRST, "second": SECOND, "references": REFERENCES} | sources).items():
+        (folder / "book" / "source" / f"{name}.myst.md").write_text(text)
+        (folder / "book" / f"{name}.ipynb").touch()  # Sphinx wants a file; what it holds is read nowhere
+    return folder
+
+
+def make_notebooks(folder: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, folder / "book" / "_tools" / "execute.py"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = small_book(tmp_path_factory.mktemp("book"))
+    done = make_notebooks(folder)
+    assert done.returncode == 0, done.stderr
+    return {path.stem: nbformat.read(path, as_version=4).cells for path in (folder / "book").glob("*.ipynb")}
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("name", "text"),
     [
-        ("`{gd}` and `$x$`", "`{gd}` and `$x$`"),
-        ("costs $5, or $6", "costs $5, or $6"),
-        ("of $\\R$", "of $\\mathbb{R}$"),
-        ("{doc}`notation`", "[Notation](notation.ipynb)"),
-        ("{doc}`these signs <notation>`", "[these signs](notation.ipynb)"),
-        ("{py:obj}`lsa.optimum`", "[`lsa.optimum`](../lsa/theory.py)"),
-        ("{cite:p}`mahankali2024one`", "[[Mahankali *et al.*, 2024](references.ipynb#mahankali2024one)]"),
-        ("{gd}`a step`", '<span style="border-bottom: 2px dashed #c55900; color: #c55900">a step</span>'),
+        ("first", "[The second](second.ipynb), [that one](second.ipynb)"),
+        (
+            "first",
+            "[Theorem 1.1](second.ipynb#thm-a), [(1.1)](second.ipynb#eq-a), [Fig. 1.1](second.ipynb#fig-a)",
+        ),
+        ("first", "[A section](second.ipynb#sec-a).\n[`lsa.optimum`](references.ipynb#lsa.theory.optimum)"),
+        ("second", "# 1. The *second*\n\n← [The first](first.ipynb) · [contents](0-START-HERE.ipynb) · "),
+        ("second", r"`{gd}` and `$x$`; costs \$5. In $\mathbb{R}$"),
+        ("second", '<span style="border-bottom: 2px dashed #c55900; color: #c55900">a step</span>'),
+        ("second", "[[Mahankali *et al.*, 2024](references.ipynb#mahankali2024one)]"),
+        ("second", '<div id="sec-a"></div>\n\n## 1.1. A section'),
+        ("second", '<blockquote id="thm-a" class="lsa-theorem" style="border-left: 4px solid #777777;'),
+        ("second", "**Theorem 1.1 · A name**\n\nThat"),
+        ("second", '<div id="eq-a"></div>\n\n$$\n\\textcolor{#007ec6}{x} = 1 \\tag{1.1}\n$$'),
+        ("second", '<div id="fig-a"></div>\n\n**Fig. 1.1** · A curve.'),
+        ("second", "### Exercise 1.1 · Easy"),
+        ("second", "- One.\n- Two."),
+        ("second", "1. A\n2. B"),
+        ("second", "| a | b |\n|---|---|\n| 1 | $2$ |"),
+        ("references", '- <span id="mahankali2024one"></span>'),
+        (
+            "0-START-HERE",
+            "- [The first](first.ipynb)\n\n**Part**\n\n- 1. [The *second*](second.ipynb)\n- 2. ",
+        ),
     ],
 )
-def test_inline(text, expected):
-    assert plain.Page("setup").inline(text) == expected
+def test_the_plain_form_of(made, name, text):
+    assert text in "\n\n".join(cell.source for cell in made[name] if cell.cell_type == "markdown")
 
 
-def test_a_solution_is_folded_and_nothing_after_it():
-    cells = plain.Page("intro").text_cells(
-        ":::{solution-start} ex-intro-start\n:class: dropdown\n:::\n\nZero.\n\n:::{solution-end}\n:::\n\n"
-        "More.\n\n:::{solution-start} ex-intro-start\n:::\n\nZero.\n\n:::{solution-end}\n:::\n\n"
-        ":::{admonition} Take-aways\n- One.\n:::"
-    )
-    heads = [(cell.source.splitlines()[0], cell.metadata.get(plain.COLLAPSED, False)) for cell in cells]
-    solution = "#### Solution to [Exercise 1](#ex-intro-start)"
-    assert heads == [
+def test_folded_code_stays_in_cells_of_its_own(made):
+    cells = [cell for cell in made["second"] if cell.cell_type == "code"]
+    hints = [cell.source.startswith(contents.HINT) for cell in cells]
+    assert hints == [cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in cells]
+    assert hints == [True, True, False]
+    assert [cell.execution_count for cell in cells] == [1, 2, 3]
+    assert cells[2].outputs[0].text == "0\n"
+
+
+def test_a_solution_is_folded_and_nothing_after_it(made):
+    cells = [cell for cell in made["second"] if cell.cell_type == "markdown"]
+    heads = [(cell.source.splitlines()[0], cell.metadata.get(notebooks.COLLAPSED, False)) for cell in cells]
+    solution = "#### Solution to [Exercise 1.1](#ex-a)"
+    assert heads[-6:] == [
         (solution, True),
         ("Zero.", False),
         ("### …", False),
@@ -105,15 +271,35 @@ def test_a_solution_is_folded_and_nothing_after_it():
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (":::{carousel}\n:::", r"knows no plain form of the directive \{carousel\}"),
-        ("{sparkle}`x`", r"knows no plain form of \{sparkle\}`x`"),
-        ("{eq}`eq-nowhere`", "eq-nowhere, which no chapter"),
-        (":::{note}\nno end", "not closed: :::{note}"),
-    ],
-)
-def test_what_has_no_plain_form_is_refused(text, words):
-    with pytest.raises(ValueError, match=words):
-        plain.Page("setup").blocks(text)
+def test_what_cannot_be_written_stops_all_and_is_named(tmp_path):
+    wrong = "# The first\n\n:::{epigraph}\nx\n:::\n\n:::{carousel}\n:::\n\n{sparkle}`x`, {eq}`eq-nowhere`\n"
+    folder = small_book(tmp_path, first=wrong)
+    done = make_notebooks(folder)
+    assert done.returncode != 0
+    for words in (
+        "WARNING: book/_tools/notebooks.py knows no plain form of <block_quote>",
+        "Unknown directive type: 'carousel'",
+        'Unknown interpreted text role "sparkle"',
+        "eq-nowhere",
+    ):
+        assert words in done.stderr
+    assert "first.ipynb:" in done.stderr
+    assert (folder / "book" / "second.ipynb").read_text() == "", "a notebook was written"
+    (folder / "book" / "source" / "first.myst.md").write_text(FIRST)
+    done = make_notebooks(folder)  # which need not run the chapters again
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "3 unchanged, 0 fine, 0 failed")
+
+
+def test_a_chapter_that_fails_is_named_and_costs_no_other_its_run(tmp_path):
+    cell = "# The first\n\n```{{code-cell}} ipython3\n{}\n```\n"
+    folder = small_book(tmp_path, first=KERNEL + cell.format("import os; os._exit(9)"))
+    done = make_notebooks(folder)
+    assert done.returncode == 1
+    assert "first: DeadKernelError" in done.stderr
+    assert "No notebook is written before these run: first" in done.stderr
+    assert (folder / "book" / "second.ipynb").read_text() == ""
+    (folder / "book" / "source" / "first.myst.md").write_text(KERNEL + cell.format("1 / 0"))
+    done = make_notebooks(folder)
+    assert "first: CellExecutionError" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
+    assert "2 unchanged, 0 fine, 1 failed" in done.stdout

@@ -9,13 +9,13 @@ import tarfile
 from types import SimpleNamespace
 
 import docstrings
+import extension
 import nbformat
 import npm
+import policy
 import pytest
-import sphinx_book
-import sphinx_csp
 import sphinx_live
-from trouble import Trouble
+from contents import WIDGET_STATE
 
 
 def archive(content: bytes) -> bytes:
@@ -72,7 +72,7 @@ def test_a_damaged_cache_is_repaired(registry, damage):
 def test_another_archive_than_the_pinned_one_is_refused(registry):
     pinned = registry.integrity
     registry.content = archive(b"2")
-    with pytest.raises(Trouble, match=r"@a/b@1\.0 is not the package that was pinned"):
+    with pytest.raises(SystemExit, match=r"@a/b@1\.0 is not the package that was pinned"):
         npm.npm_package("@a/b", "1.0", pinned)
     assert list(npm.CACHE.iterdir()) == []
 
@@ -81,7 +81,7 @@ def test_without_the_network_the_message_says_what_to_do(tmp_path, monkeypatch):
     (tmp_path / "npm").write_text("#!/bin/sh\necho no network >&2\nexit 1\n")
     (tmp_path / "npm").chmod(0o755)
     monkeypatch.setattr(npm.sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(Trouble, match=r"mathjax@3 could not be fetched(.|\n)*no network"):
+    with pytest.raises(SystemExit, match=r"mathjax@3 could not be fetched(.|\n)*no network"):
         npm._pack("mathjax@3", tmp_path)
 
 
@@ -106,8 +106,8 @@ def test_repository_to_launch(monkeypatch, variables, remote, expected):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sphinx_book, "_git", lambda *words: remote if words[0] == "remote" else "topic")
-    assert sphinx_book.repository() == expected
+    monkeypatch.setattr(extension, "_git", lambda *words: remote if words[0] == "remote" else "topic")
+    assert extension.repository() == expected
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_docstrings(text, expected):
 def test_no_text_of_a_widget_ends_its_script():
     """Neither </SCRIPT> nor <!--<script> in a label may reach the page as markup."""
     nasty = json.dumps({"label": "</SCRIPT><b>", "other": "<!--<script>"})
-    script = SimpleNamespace(attributes={"type": sphinx_book.WIDGET_STATE, "body": nasty})
+    script = SimpleNamespace(attributes={"type": WIDGET_STATE, "body": nasty})
     context = {"script_files": [script], "body": ""}
-    sphinx_book.move_widget_state(None, "page", "", context, None)
+    extension.move_widget_state(None, "page", "", context, None)
     (inside,) = re.findall(r"<script[^>]*>(.*)</script>", context["body"])
     assert "<" not in inside
     assert json.loads(inside) == json.loads(nasty)
@@ -154,25 +154,25 @@ def test_no_text_of_a_widget_ends_its_script():
 )
 def test_a_page_whose_text_holds_a_script_is_not_built(text):
     with pytest.raises(SystemExit, match="book/x: its text holds a script"):
-        sphinx_csp.refuse_scripts(None, "book/x", "", {"body": text}, None)
+        policy.refuse_scripts(None, "book/x", "", {"body": text}, None)
 
 
 def test_texts_and_data_are_no_scripts():
     data = '<script type="application/json">{"a": "\\u003cscript>"}</script>'
     body = f'<p>&lt;script&gt;</p>{data}<a href="on.html">on</a>'
-    sphinx_csp.refuse_scripts(None, "book/x", "", {"body": body}, None)
-    sphinx_csp.refuse_scripts(None, "search", "", {}, None)
+    policy.refuse_scripts(None, "book/x", "", {"body": body}, None)
+    policy.refuse_scripts(None, "search", "", {}, None)
 
 
 def test_the_policy_knows_the_scripts_of_a_page():
     page = "<script>let a = 1 < 2;</script><a onclick='window.print()'>"
-    policy = sphinx_csp.policy(f"{page}<script src='html-manager/embed.js'></script>")
+    written = policy.policy(f"{page}<script src='html-manager/embed.js'></script>")
     known = base64.b64encode(hashlib.sha256(b"let a = 1 < 2;").digest()).decode()
-    assert f"'sha256-{known}'" in policy
-    assert "'unsafe-eval'" in policy
-    assert "'unsafe-eval'" not in sphinx_csp.policy(page)
+    assert f"'sha256-{known}'" in written
+    assert "'unsafe-eval'" in written
+    assert "'unsafe-eval'" not in policy.policy(page)
     with pytest.raises(ValueError, match=r"\['alert\(1\)'\]"):
-        sphinx_csp.policy('<a onclick="alert(1)">')
+        policy.policy('<a onclick="alert(1)">')
 
 
 def notebook_with(*models: tuple[str, str, dict]) -> nbformat.NotebookNode:

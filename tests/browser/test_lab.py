@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import contents
 import nbformat
-import plain
+import notebooks
 import pytest
+import yaml
 from formulas import ACTORS
 from helpers.browser import HOW, launch
 from helpers.lab import OpenChapter, jupyterlab, open_lab
@@ -93,13 +95,13 @@ def test_mathematics_is_typeset(seen):
 
 
 def test_boxes_have_their_names(seen):
-    kinds = ("thm-", "def-", "lem-", "rem-", "exp-", "ex-")
-    for label, found in contents.labels().items():
-        if found.chapter == seen.chapter.name and label.startswith(kinds):
-            box = seen.chapter.notebook.locator(f'blockquote[data-jupyter-id="{label}"]')
-            title = box.locator("xpath=preceding-sibling::h3" if label.startswith("ex-") else "strong").first
-            assert title.inner_text().startswith(found.text)
-            assert box.evaluate("e => parseFloat(getComputedStyle(e).borderLeftWidth)") >= 3
+    text = contents.source(seen.chapter.name).read_text(encoding="utf-8")
+    boxes = re.findall(r"^:{3,}\{(?:prf:)?(\w+)\}.*\n:label: *([\w-]+)", text, flags=re.M)
+    for kind, label in boxes:
+        box = seen.chapter.notebook.locator(f'blockquote[data-jupyter-id="{label}"]')
+        title = box.locator("xpath=preceding-sibling::h3" if kind == "exercise" else "strong").first
+        assert title.inner_text().startswith(kind.capitalize())
+        assert box.evaluate("e => parseFloat(getComputedStyle(e).borderLeftWidth)") >= 3
 
 
 def test_actors_have_their_colours(seen):
@@ -113,7 +115,7 @@ def test_actors_have_their_colours(seen):
 def test_code_is_folded_where_the_page_folds_it(seen):
     for cell, folded, shown in zip(seen.stored, seen.folded, seen.shown, strict=True):
         if cell.cell_type == "code" and shown:
-            expected = bool(plain.FOLDED & set(cell.metadata.get("tags", [])))
+            expected = bool(notebooks.FOLDED & set(cell.metadata.get("tags", [])))
             assert (folded is not None) == expected, cell.source
             assert not expected or "Show the code" in folded
 
@@ -122,8 +124,8 @@ def test_solutions_and_nothing_else_are_folded_away(seen):
     expected, inside = [], False
     source = contents.read_source(contents.source(seen.chapter.name))
     for cell in source.cells:  # the code tells: it is the same, in the same order
-        for block in contents.parse(cell.source) if cell.cell_type == "markdown" else []:
-            inside = {"solution-start": True, "solution-end": False}.get(block.kind, inside)
+        for mark in re.findall(r"^:::\{solution-(start|end)\}", cell.source, flags=re.M):
+            inside = mark == "start"
         if cell.cell_type == "code":
             expected.append(not inside)
     pairs = zip(seen.stored, seen.shown, strict=True)
@@ -178,20 +180,24 @@ def drawn(output: Locator) -> str:
 def test_the_room_is_tidy(lab):
     """Chapters and the list of them are what is there to be opened; all else is in folders."""
     lab.evaluate("() => jupyterapp.commands.execute('filebrowser:go-to-path', {path: 'book'})")
-    lab.locator(".jp-DirListing-item").filter(has_text=plain.INDEX).wait_for()
+    lab.locator(".jp-DirListing-item").filter(has_text=contents.INDEX).wait_for()
     files = lab.locator(".jp-DirListing-itemName").all_inner_texts()
     folders = {"_static", "_tools", "source"}
-    assert set(files) == folders | {f"{name}.ipynb" for name in [*contents.chapters(), plain.INDEX]}
-    assert files[: len(folders) + 1] == [*sorted(folders), f"{plain.INDEX}.ipynb"], "first of all files"
+    assert set(files) == folders | {f"{name}.ipynb" for name in [*contents.chapters(), contents.INDEX]}
+    assert files[: len(folders) + 1] == [*sorted(folders), f"{contents.INDEX}.ipynb"], "first of all files"
 
 
 def test_the_list_of_chapters_leads_to_them(lab):
-    chapter = OpenChapter(lab, plain.INDEX)
+    toc = yaml.safe_load((contents.ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    entries = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+    files = [Path(file) for file in [toc["root"], *entries]]
+    texts = [contents.source(file.stem).read_text(encoding="utf-8") for file in files]
+    titles = [re.search(r"^# (.*)$", text, flags=re.M)[1].replace("`", "") for text in texts]
+    chapter = OpenChapter(lab, contents.INDEX)
     links = chapter.notebook.locator("a[href]:not(.jp-InternalAnchorLink)")
-    assert links.all_inner_texts() == [re.sub("`", "", each.title) for each in contents.contents()]
+    assert links.all_inner_texts() == titles
     links.nth(1).click()
-    second = contents.contents()[1]
-    path = f"book/{second.name}.ipynb"
+    path = files[1].as_posix()
     lab.wait_for_function("path => jupyterapp.shell.currentWidget.context?.path === path", arg=path)
-    OpenChapter(lab, second.name).close()
-    OpenChapter(lab, plain.INDEX).close()
+    OpenChapter(lab, files[1].stem).close()
+    OpenChapter(lab, contents.INDEX).close()

@@ -5,12 +5,14 @@ A page is opened once and looked at by every test, light and dark, wide and narr
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 import json
 import re
 import subprocess
 import sys
+from functools import cache
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,20 +24,18 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
+from contents import WIDGET_STATE
+from extension import move_widget_state
 from helpers import ROOT
 from helpers.browser import AXE, VIEW, Visit, served
 from helpers.widget_numbers import NUMBERS
 from ipywidgets.embed import embed_data
+from npm import npm_package
 from PIL import Image
 from playwright.sync_api import Locator, Page
+from sphinx_live import place_of
 
 import lsa
-
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-import weights
-from npm import npm_package
-from sphinx_book import WIDGET_STATE, move_widget_state
-from sphinx_live import place_of
 
 # The pages in the order of the book, and those that Sphinx adds.
 BOOK = [
@@ -43,6 +43,18 @@ BOOK = [
     for name in re.findall(r"(?:root|file): *(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
 ]
 PAGES = [*BOOK, "genindex.html", "search.html"]
+PAGE_BUDGET = 600_000  # bytes, gzipped: a page and the pictures that are its own
+SHARED_BUDGET = 1_500_000  # scripts, styles and fonts, fetched once for the whole book
+
+
+def pages_of(html: Path) -> list[Path]:
+    return sorted(path for path in html.rglob("*.html") if "_static" not in path.relative_to(html).parts)
+
+
+@cache
+def gzipped(path: Path) -> int:
+    data = path.read_bytes()
+    return min(len(data), len(gzip.compress(data)))  # pictures and fonts are compressed already
 
 
 @pytest.fixture(scope="module")
@@ -415,12 +427,12 @@ class _Links(HTMLParser):
 
 
 def test_no_page_is_left_out(html):
-    found = {page.relative_to(html).as_posix() for page in weights.pages(html)}
+    found = {page.relative_to(html).as_posix() for page in pages_of(html)}
     assert found - {"index.html"} == set(PAGES)  # index.html only leads to the first page
 
 
 def test_links_lead_somewhere(html):
-    parsed = {page: _Links(page) for page in weights.pages(html)}
+    parsed = {page: _Links(page) for page in pages_of(html)}
     broken = []
     for page, links in parsed.items():
         for link in links.links:
@@ -443,9 +455,14 @@ def test_pages_follow_each_other(html):
 
 
 def test_pages_are_light(html):
-    own, _ = weights.weigh(html)
-    assert set(BOOK) <= set(own)
-    assert {name: size for name, size in own.items() if size > weights.PAGE_BUDGET} == {}
+    for page in pages_of(html):
+        named = re.findall(
+            r'<(?:img|script|link)\b[^>]*\b(?:src|href)="([^":?#]+)', page.read_text(encoding="utf-8")
+        )
+        files = {(page.parent / unquote(name)).resolve() for name in named}
+        own = [path for path in files if path.parent != html and html / "_static" not in path.parents]
+        size = gzipped(page) + sum(gzipped(path) for path in own if path.is_file() and path.suffix != ".html")
+        assert size <= PAGE_BUDGET, page.name
 
 
 def test_what_pages_share_is_light(reader, address, html):
@@ -454,23 +471,37 @@ def test_what_pages_share_is_light(reader, address, html):
     for name in BOOK:
         with Visit(reader, address, name) as visit:
             fetched |= {urlsplit(url).path[1:] for url in visit.settle().requests if url.startswith(address)}
-    sizes = {
-        name: weights.gzipped(html / name) for name in fetched if not name.startswith(("book/", "_images/"))
-    }
+    sizes = {name: gzipped(html / name) for name in fetched if not name.startswith(("book/", "_images/"))}
     heavy = sorted(sizes.items(), key=lambda item: -item[1])[:8]
-    assert sum(sizes.values()) <= weights.SHARED_BUDGET, f"the heaviest: {heavy}"
+    assert sum(sizes.values()) <= SHARED_BUDGET, f"the heaviest: {heavy}"
 
 
 # ---- what the page and the notebook have in common ----
 
 
-def test_notebooks_have_the_numbers_of_the_pages(html):
-    for label, found in contents.labels().items():
-        page = (html / "book" / f"{found.chapter}.html").read_text(encoding="utf-8")
+NUMBERED = re.compile(  # a label, and the number that the notebook gives: of an exercise, an equation, others
+    r"### (?P<exercise>Exercise [\d.]+)[^\n]*\n\n<blockquote id=\"(?P<its_label>[\w-]+)"
+    r"|id=\"(?P<label>[\w-]+)\"[^>]*>(?:</div>)?\n\n"
+    r"(?:\$\$\n[^$]* \\tag\{(?P<equation>[\d.]+)\}|\*\*(?P<other>(?:[A-Z][a-z]+|Fig\.) [\d.]*\d))"
+)
+
+
+@pytest.mark.parametrize("name", contents.chapters())
+def test_notebooks_have_the_numbers_of_the_pages(html, name):
+    page = (html / "book" / f"{name}.html").read_text(encoding="utf-8")
+    source = contents.source(name).read_text(encoding="utf-8")
+    cells = nbformat.read(contents.target(name), as_version=4).cells
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    theirs = {
+        found["its_label"] or found["label"]: found["exercise"] or found["other"] or f"({found['equation']})"
+        for found in NUMBERED.finditer(text)
+    }
+    label = r"^\$\$ \(([\w-]+)\)|^:label: *([\w-]+)\n(?!:nonumber:)|^ +name: *(fig-[\w-]+)"
+    assert {a or b or c for a, b, c in re.findall(label, source, flags=re.M)} == set(theirs)
+    for label, number in theirs.items():
         at = re.search(rf'id="(?:equation-)?{label}"', page)
-        assert at, f"{label} is not on its page"
-        shown = re.search(r'class="(?:caption-number|eqno|section-number)">([^<]*)<', page[at.end() :])
-        assert shown[1].strip() == found.text
+        shown = re.search(r'class="(?:caption-number|eqno)">([^<]*)<', page[at.end() :])
+        assert shown[1].strip() == number, label
 
 
 @pytest.mark.parametrize("name", [Path(name).stem for name in BOOK])
@@ -502,7 +533,7 @@ NASTY = "</SCRIPT><script>window.evil = 1</script><img src=x onerror='window.evi
 
 
 def test_every_page_has_a_policy(html):
-    for page in weights.pages(html):
+    for page in pages_of(html):
         text = page.read_text(encoding="utf-8")
         (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
         rules = dict(rule.split(" ", 1) for rule in policy.split("; "))

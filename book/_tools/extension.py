@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from contents import source
+import nbformat
+from contents import ROOT, RUNS, WIDGET_STATE, as_text, source, with_outputs
 from docutils import nodes
 from docutils.parsers.rst.roles import CustomRole, generic_custom_role
 from npm import ASSETS, npm_package
@@ -18,11 +19,7 @@ from sphinx.util.fileutil import copy_asset
 from sphinx_live import place_figures
 from sphinx_proof.directive import DEFAULT_REALTYP_TO_COUNTERTYP, ElementDirective
 from sphinx_proof.nodes import NODE_TYPES, depart_enumerable_node, visit_enumerable_node
-from trouble import Trouble, in_words
-from weave import for_the_page, join_folded, write
 
-ROOT = Path(__file__).resolve().parents[2]
-WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 MENDED = {  # what bibtex's and the drop-downs' extensions write: and what they should
     'role="list" class="citation-list"': 'class="citation-list"',
     ' role="doc-biblioentry"': "",
@@ -35,10 +32,7 @@ def fetch_assets(app: Sphinx) -> None:
     if app.builder.format != "html":
         return
     for name, version, integrity, wanted in ASSETS:
-        try:
-            package = npm_package(name, version, integrity)
-        except (Trouble, OSError) as error:
-            raise SystemExit(in_words(error)) from None  # Jupyter Book buries other exceptions under its own
+        package = npm_package(name, version, integrity)
         place = Path(app.outdir) / "_static" / name.rpartition("/")[2]
         for pattern in wanted:
             for path in package.glob(pattern):
@@ -100,14 +94,32 @@ def move_widget_state(app: Sphinx, page: str, template: str, context: dict[str, 
 
 
 def read_chapter(app: Sphinx, page: str, text: list[str]) -> None:
-    """Read a chapter as it was written, with the stored outputs; its notebook holds its plain form."""
+    """Read a chapter as it was written, with its outputs; the notebook that Sphinx found is plain."""
     name = Path(page).name
     if source(name).exists():
-        app.env.note_dependency(str(source(name)))
+        for path in (source(name), RUNS / f"{name}.ipynb"):
+            if path.exists():
+                app.env.note_dependency(str(path))
         try:
-            text[0] = write(place_figures(name, join_folded(for_the_page(name))))
+            text[0] = as_text(place_figures(name, join_folded(with_outputs(name))))
         except ValueError as error:
-            raise SystemExit(f"{name}: {error}") from None
+            raise SystemExit(f"{name}: {error}") from None  # Jupyter Book buries other exceptions
+
+
+def join_folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Folded cells in a row as one: a reader of the page meets one line, “Show the code”, not several."""
+
+    def folded(cell: nbformat.NotebookNode) -> bool:
+        tags = cell.metadata.get("tags", [])
+        return cell.cell_type == "code" and bool({"hide-input", "hide-cell"} & set(tags))
+
+    joined: list[nbformat.NotebookNode] = []
+    for cell in notebook.cells:
+        if joined and folded(joined[-1]) and not joined[-1].outputs and folded(cell):
+            cell.source = f"{joined.pop().source}\n\n{cell.source}"
+        joined.append(cell)
+    notebook.cells = joined
+    return notebook
 
 
 def mend_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -136,9 +148,8 @@ def add_experiments(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("comments_config", {}, "")  # Jupyter Book sets it even where nobody reads it
-    app.setup_extension("sphinx_proof")
-    app.setup_extension("sphinx_live")
-    app.setup_extension("sphinx_csp")
+    for name in ("sphinx_proof", "docstrings", "notebooks", "policy", "sphinx_live"):
+        app.setup_extension(name)
     add_experiments(app)
     for actor in ("layer", "gd", "bayes", "theory"):  # {gd}`text`: the colour that \gd{...} has in formulas
         app.add_role(actor, CustomRole(actor, generic_custom_role, {"class": [f"lsa-{actor}"]}))
