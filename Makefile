@@ -13,11 +13,11 @@ help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 install: $(READY)  ## create the virtual environment
-$(READY): requirements.txt constraints.txt hashes.txt pyproject.toml
+$(READY): requirements.txt lock.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
 	@echo "Setting up $(VENV): this is done once and takes a few minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r hashes.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r lock.txt
 	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
@@ -51,8 +51,8 @@ mutants: $(READY)  ## change lsa a little, again and again: does a test notice? 
 bench: $(READY)  ## measure speed side by side; writes benchmarks/results.json
 	$(BIN)/python benchmarks/measure.py
 
-lock: $(READY)  ## write down the versions of everything installed, and the hashes of their files
-	$(BIN)/python book/_tools/lock.py
+lock: $(READY)  ## write the versions of all that requirements.txt needs, and the hashes of their files, to lock.txt
+	$(BIN)/uv pip compile --quiet requirements.txt --output-file lock.txt
 
 clean:  ## delete what can be made again
 	rm -rf _build $(VENV) *.egg-info

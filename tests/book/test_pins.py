@@ -8,6 +8,7 @@ import pytest
 from helpers import ROOT
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 PYTHONS = ["3.11.0", "3.11.2", "3.12.0", "3.13.0", "3.14.0"]  # Debian 12 has 3.11.2
 SYSTEMS = {
@@ -17,12 +18,10 @@ SYSTEMS = {
 }
 
 
-def requirements(name: str) -> list[Requirement]:
-    lines = [line.partition("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
-    return [Requirement(line) for line in lines if line and not line.startswith("-")]
-
-
-PINS = {(pin.name.lower().replace("_", "-"), str(pin.marker)): pin for pin in requirements("constraints.txt")}
+LINES = [line.partition("#")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
+ASKED = [Requirement(line) for line in LINES if line and not line.startswith("-")]
+LOCK = (ROOT / "lock.txt").read_text()
+PINS = [Requirement(pin) for pin in re.findall(r"^(\w.*==.*?) \\$", LOCK, flags=re.M)]
 
 
 def installed(name: str) -> importlib.metadata.Distribution | None:
@@ -32,7 +31,7 @@ def installed(name: str) -> importlib.metadata.Distribution | None:
         return None
 
 
-@pytest.mark.parametrize("pin", PINS.values(), ids=[pin.name for pin in PINS.values()])
+@pytest.mark.parametrize("pin", PINS, ids=[pin.name for pin in PINS])
 def test_a_pin_works_on_every_python(pin):
     """By the metadata of the pinned version, which is the one installed here."""
     found = installed(pin.name)
@@ -51,11 +50,13 @@ def test_nothing_that_is_needed_is_left_unpinned(system, python):
     """Follow the requirements of what is installed, with the markers of another system or Python."""
     versions = {"python_version": python, "python_full_version": f"{python}.2"}
     environment = SYSTEMS[system] | versions
-    names = {name for name, _ in PINS}
-    seen, todo = set(), [(r.name, "") for r in requirements("requirements.txt")]
+    names = {
+        canonicalize_name(pin.name) for pin in PINS if not pin.marker or pin.marker.evaluate(environment)
+    }
+    seen, todo = set(), [(need.name, "") for need in ASKED]
     while todo:
         name, extra = todo.pop()
-        name = name.lower().replace("_", "-").replace(".", "-")
+        name = canonicalize_name(name)
         if (name, extra) in seen:
             continue
         seen.add((name, extra))
@@ -63,23 +64,22 @@ def test_nothing_that_is_needed_is_left_unpinned(system, python):
             need = Requirement(line)
             if need.marker is None or need.marker.evaluate(environment | {"extra": extra}):
                 todo += [(need.name, each) for each in ("", *need.extras)]
-    seen = {name for name, _ in seen}
-    seen -= {r.name.lower() for r in requirements("requirements.txt")} | UNPINNED
-    assert sorted(seen - {name.replace(".", "-") for name in names}) == []
+    assert sorted({name for name, _ in seen} - names - {"torch", *COMPANIONS}) == []
 
 
-# torch's companions on Linux, which the CPU build does without
-UNPINNED = {"triton", "cuda-toolkit", "cuda-bindings"}
+# of torch on Linux, which the CPU build does without
+COMPANIONS = {"triton", "cuda-toolkit", "cuda-bindings"}
 
 
 def test_everything_but_torch_is_hashed():
-    """pip refuses what has no hash: hashes.txt must hold all that constraints.txt does."""
-    text = (ROOT / "hashes.txt").read_text().replace(" \\\n    --hash=sha256:", " # ")
-    pins = [line.partition(" # ")[0] for line in text.splitlines() if not line.startswith("#")]
-    hashes = [line.split(" # ")[1:] for line in text.splitlines() if not line.startswith("#")]
-    wanted = (ROOT / "constraints.txt").read_text().splitlines()
-    assert pins == [line for line in wanted if not line.startswith("torch==")]
-    assert all(each and all(re.fullmatch("[0-9a-f]{64}", hash) for hash in each) for each in hashes)
+    """pip refuses what has no hash: the lock must hold all of requirements.txt."""
+    blocks = [block for block in re.split(r"\n(?=\w)", LOCK) if not block.startswith("#")]
+    assert len(blocks) == len(PINS) > 100
+    assert [block for block in blocks if "--hash=sha256:" not in block] == []
+    versions = {(canonicalize_name(pin.name), str(pin.specifier)) for pin in PINS}
+    missing = {(canonicalize_name(need.name), str(need.specifier)) for need in ASKED} - versions
+    assert missing == {("torch", "==2.13.0")}, "run `make lock`"
+    assert "://" not in LOCK, "an index or another place to fetch from"
 
 
 def test_all_say_the_same_python():

@@ -38,7 +38,7 @@ def test_one_variable_names_the_build_of_torch():
     command = ["make", "--dry-run", "--always-make", "install", "TORCH=torch==9 --any"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     installs = re.findall(r"pip install (?:--quiet --disable-pip-version-check )?(.*)", done.stdout)
-    assert installs == ["--require-hashes -r hashes.txt", "torch==9 --any", "-r requirements.txt"]
+    assert installs == ["--require-hashes -r lock.txt", "torch==9 --any", "-r requirements.txt"]
 
 
 def test_every_linked_file_exists():
