@@ -30,7 +30,10 @@ book: $(READY)  ## build the pages into _build/html
 	@echo "Over http: $(BIN)/python -m http.server --directory _build/html; while writing: make serve"
 
 serve: $(READY)  ## build, show on localhost, and build again whenever a file is saved
-	$(BIN)/python book/_tools/serve.py
+	$(BIN)/jupyter-book config sphinx .
+	PYTHONPATH=book/_tools $(BIN)/sphinx-autobuild . _build/serve -nq -D content_security_policy=0 --port 8000 \
+	  --pre-build "$(BIN)/python book/_tools/execute.py --preview" \
+	  --ignore "*/_build/*" --re-ignore "\.(ipynb|pyc|part)$$|/conf\.py$$|/\.[^/]+/|egg-info"
 
 lab: $(READY)  ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book/0-START-HERE.ipynb

@@ -1,6 +1,6 @@
 """Run the chapters and write their notebooks: book/source/x.myst.md -> book/x.ipynb, in plain Markdown.
 
-    python book/_tools/execute.py [--check] [--force] [--adopt] [names ...]
+    python book/_tools/execute.py [--check] [--force] [--preview] [names ...]
 
 The same sources give the same bytes on the same kind of machine. A chapter runs again when its code, `lsa` or
 this tool has changed since its notebook was written; _build/notebooks.json keeps a record of that. Otherwise
@@ -204,12 +204,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="chapters, such as setup; all of them if none is named")
     parser.add_argument("--check", action="store_true", help="run all and compare to the byte; write nothing")
     parser.add_argument("--force", action="store_true", help="run even what has not changed")
-    parser.add_argument("--adopt", action="store_true", help="trust stored outputs of the same code (serve)")
+    trust = "trust stored outputs of the same code, write no notebooks (for `make serve`)"
+    parser.add_argument("--preview", action="store_true", help=trust)
     options = parser.parse_args(arguments)
     names = options.names or chapters()
     if unknown := sorted(set(names) - set(chapters())):
         parser.error(f"no such chapter: {', '.join(unknown)}; there are {', '.join(chapters())}")
-    if options.adopt:
+    if options.preview:
         adopt(names)
     todo = names if options.check or options.force else stale(names)
     failed = run(todo, options.check)
@@ -218,7 +219,7 @@ def main(arguments: list[str] | None = None) -> int:
         failed += write_notebooks(check=True)
     elif failed:
         print("No notebook is written before these run:", *failed, file=sys.stderr)
-    elif read_record().get("all notebooks") != fingerprint_of_all():
+    elif not options.preview and read_record().get("all notebooks") != fingerprint_of_all():
         fresh = set(chapters()) - set(stale(chapters()))
         write_notebooks()
         write_record(*fresh)

@@ -97,9 +97,7 @@ def read_chapter(app: Sphinx, page: str, text: list[str]) -> None:
     """Read a chapter as it was written, with its outputs; the notebook that Sphinx found is plain."""
     name = Path(page).name
     if source(name).exists():
-        for path in (source(name), RUNS / f"{name}.ipynb"):
-            if path.exists():
-                app.env.note_dependency(str(path))
+        app.env.note_dependency(str(source(name)))
         try:
             text[0] = as_text(place_figures(name, join_folded(with_outputs(name))))
         except ValueError as error:
@@ -129,9 +127,9 @@ def mend_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], d
             context["body"] = context["body"].replace(wrong, right)
 
 
-def refresh_static_files(app: Sphinx, *_: Any) -> list[str]:
-    """One page is always written again: without any, Sphinx would not copy a style sheet that has changed."""
-    return [app.config.root_doc]
+def refresh(app: Sphinx, *_: Any) -> list[str]:
+    """Pages to write again: one, or Sphinx would copy no changed style sheet; those that have run again."""
+    return [app.config.root_doc, *(f"book/{path.stem}" for path in RUNS.glob("*.ipynb"))]
 
 
 class experiment_node(nodes.Admonition, nodes.Element):
@@ -156,7 +154,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", point_to_assets, priority=1)
     app.connect("config-inited", add_launch_buttons, priority=1)
     app.connect("builder-inited", fetch_assets)
-    app.connect("env-get-outdated", refresh_static_files)
+    app.connect("env-get-outdated", refresh)
     app.connect("source-read", read_chapter)
     app.connect("html-page-context", move_widget_state, priority=900)
     app.connect("html-page-context", mend_roles)
