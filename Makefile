@@ -7,7 +7,7 @@ READY  := $(VENV)/.installed
 TORCH  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install notebooks book serve lab test margins mutants bench lock clean
+.PHONY: help install notebooks book serve lab test mutants bench lock next clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -38,15 +38,11 @@ serve: $(READY)  ## build, show on localhost, and build again whenever a file is
 lab: $(READY)  ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book/0-START-HERE.ipynb
 
-test: export LSA_MARGINS = check
 test: $(READY)  ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n logical --dist loadfile
 	$(BIN)/python -m pytest -n logical --dist loadfile --nbval book/
-
-margins: $(READY)  ## accept the printed numbers that are close to another digit, after a look: git diff
-	LSA_MARGINS=accept $(BIN)/python -m pytest --nbval book/
 
 mutants: $(READY)  ## change lsa a little, again and again: does a test notice? MODULES="theory data" SAMPLE=100
 	$(BIN)/python tests/mutants.py $(MODULES) $(if $(SAMPLE),--sample $(SAMPLE))
@@ -56,6 +52,18 @@ bench: $(READY)  ## measure speed side by side; writes benchmarks/results.json
 
 lock: $(READY)  ## write the versions of all that requirements.txt needs, and the hashes of their files, to lock.txt
 	$(BIN)/uv pip compile --quiet requirements.txt --output-file lock.txt
+
+NEXT := _build/next/venv/bin/python
+next: $(READY)  ## try the way out of Jupyter Book: pages and notebooks by plain Sphinx, in its newest version
+	$(PYTHON) -m venv --clear _build/next/venv
+	sed '/^jupyter-book/d; /^# the checks/,/^# lsa itself/d' requirements.txt > _build/next/requirements.txt
+	$(NEXT) -m pip install --quiet -r _build/next/requirements.txt "Sphinx>=9" myst-nb sphinx-book-theme sphinx-copybutton \
+	  sphinx-togglebutton sphinx-external-toc sphinx-multitoc-numbering
+	$(BIN)/jupyter-book config sphinx .
+	sed -i.jupyter-book "s/'jupyter_book', //; s/, 'sphinx_jupyterbook_latex'//; /^use_jupyterbook_latex/d" conf.py
+	PYTHONPATH=book/_tools $(NEXT) -m sphinx -nqW --keep-going . _build/next/html
+	PYTHONPATH=book/_tools $(NEXT) -m sphinx -nqW --keep-going -b notebook . _build/next/notebooks
+	for made in _build/next/notebooks/*.ipynb; do cmp "$$made" "book/$${made##*/}" || exit 1; done
 
 clean:  ## delete what can be made again
 	rm -rf _build $(VENV) *.egg-info

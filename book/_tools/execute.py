@@ -48,6 +48,8 @@ RECORD = BUILD / "notebooks.json"
 # What the kernels see: widgets draw every frame (lsa.explore); one thread each and a fixed hash seed, because
 # the order of a sum or of a set would show in the last digit of an output.
 ENVIRONMENT = {"LSA_PUBLISH": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+GUARD = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\nimport rounding_guard, sys\n"
+GUARD += "rounding_guard.watch(get_ipython()); sys.path.pop(); del rounding_guard, sys"
 
 
 def execute(path: Path) -> nbformat.NotebookNode:
@@ -62,7 +64,7 @@ def execute(path: Path) -> nbformat.NotebookNode:
         resources={"metadata": {"path": str(BOOK)}},
         record_timing=False,
         coalesce_streams=True,
-        extra_arguments=["--log-level=ERROR"],
+        extra_arguments=["--log-level=ERROR", f"--IPKernelApp.exec_lines={GUARD}"],
         shutdown_kernel="immediate",  # interrupted gracefully, it would print where
     )
     client.execute(env={**os.environ, **ENVIRONMENT})

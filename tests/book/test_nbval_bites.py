@@ -1,20 +1,19 @@
 """Would `pytest --nbval book/` notice a wrong digit? Stored outputs are changed in a copy, and it has to."""
 
 import copy
-import json
-import os
 import random
 import re
 import shutil
 import subprocess
 import sys
 
-import margins
+import execute
 import nbformat
 import pytest
+import torch
 from helpers import ROOT
-
-from lsa import figures
+from nbclient.exceptions import CellExecutionError
+from rounding_guard import formatted
 
 BOOK = ROOT / "book"
 CELLS = 40
@@ -69,54 +68,57 @@ def test_a_wrong_digit_is_caught_wherever_it_is(cells):
 
 
 def test_nbval_itself_stumbles_over_one_digit(cells, tmp_path):
-    """In earnest, with a kernel: a chapter's first cells, a wrong digit, two numbers close to another."""
+    """In earnest, with a kernel: a chapter's first cells, and a wrong digit."""
     own = [item for item in cells if item.fspath.basename == "proof.ipynb"]
     last = next(k for k, item in enumerate(own) if digits(item))
     notebook = nbformat.v4.new_notebook(cells=[copy.deepcopy(item.cell) for item in own[: last + 1]])
     notebook.metadata = own[0].parent.nb.metadata
     notebook.cells[-1].outputs, where = change(own[last], random.Random(0))
-    code = 'print(f"{0.123451:.4f}", figures.table([(1, 0.77749)], {"n": "d", "x": ".3f"}))'
-    text = f"0.1235 {figures.table([(1, 0.77749)], {'n': 'd', 'x': '.3f'})}\n"
-    output = nbformat.v4.new_output("stream", name="stdout", text=text)
-    notebook.cells.append(nbformat.v4.new_code_cell(code, outputs=[output], execution_count=1))
     nbformat.write(notebook, tmp_path / "wrong.ipynb")
     shutil.copy(BOOK.parent / "conftest.py", tmp_path)
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "wrong.ipynb"]
-    environment = os.environ | {"PYTHONPATH": str(BOOK / "_tools"), "LSA_MARGINS": "check"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert f"2 failed, {last} passed" in done.stdout, f"{where}\n{done.stdout}"
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert f"1 failed, {last} passed" in done.stdout, f"{where}\n{done.stdout}"
     assert f"Cell {last}: Cell outputs differ" in done.stdout
-    for close in ("0.1235 (0.123451)", "0.777 (0.77749)"):
-        assert f"{close} is close to another digit, and new" in done.stdout
 
 
-def test_how_far_a_number_is_from_another_digit():
-    expected = {
-        ("0.12", 0.12): 0.5,
-        ("0.12", 0.1249): 0.01,
-        ("-1.3e-05", -1.345e-5): 0.05,
-        ("12.5%", 0.12546): 0.04,
-        ("1,235", 1234.6): 0.1,
-        ("7", 7.0): 0.5,
-    }
-    for (text, value), left in expected.items():
-        assert margins.margin(value, text) == pytest.approx(left, abs=1e-9)
-    assert margins.margin(0.5, "< 1e-12") is None
-    assert margins.margin(float("nan"), "nan") is None
+# ---- numbers at the edge of rounding ----
 
 
-def test_a_new_close_number_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(margins, "LIST", tmp_path / "list.json")
-    margins.LIST.write_text('{"chapter": ["0.12"]}')
-    for name in ("IPYTHONDIR", "LSA_NOTES", "LSA_MARGINS"):
-        monkeypatch.setenv(name, "")
-    watcher, cell = margins.Margins(), {"outputs": [{"text": "0.12"}]}
-    assert watcher.judge("chapter", cell, [(0.123, "0.12"), (0.1245, "0.12")]) == []
-    assert watcher.judge("chapter", cell, [(0.3349, "0.33")]) == []  # formatted, but not printed
-    (problem,) = watcher.judge("chapter", cell, [(0.1245, "0.12")])
-    assert problem == "0.12 (0.1245) is close to another digit, and new"
-    (problem,) = watcher.judge("chapter", cell, [(0.125, "0.12")])
-    assert problem == "0.12 (0.125) is at the edge of rounding"
-    watcher.accept = True
-    watcher.pytest_sessionfinish()
-    assert json.loads(margins.LIST.read_text()) == {"chapter": ["0.12", "0.12", "0.12"]}
+@pytest.mark.parametrize(
+    ("value", "spec"),
+    [
+        (0.125, ".2f"),
+        (0.1245 + 1e-11, ".3f"),
+        (-1.345e-5, ".2e"),
+        (torch.tensor(2.5), ".0f"),
+        (0.0625, ".1%"),
+    ],
+)
+def test_a_number_at_the_edge_of_rounding_is_refused(value, spec):
+    with pytest.raises(ValueError, match="print a digit more or less"):
+        formatted(value, spec)
+
+
+@pytest.mark.parametrize(
+    ("value", "spec"),
+    [
+        (0.125, ".3f"),
+        (0.1249, ".2f"),
+        (1234.6, ",.0f"),
+        (7.0, ".0f"),
+        (float("nan"), ".2f"),
+        (25, "d"),
+        ("a", ">3"),
+    ],
+)
+def test_other_numbers_are_printed_as_ever(value, spec):
+    assert formatted(value, spec) == format(value, spec)
+
+
+@pytest.mark.parametrize("code", ['f"{1 / 8:.2f}"', 'figures.table([(1, 1 / 8)], {"n": "d", "x": ".2f"})'])
+def test_a_chapter_that_prints_such_a_number_fails(tmp_path, code):
+    path = tmp_path / "x.myst.md"
+    path.write_text(f"# Title\n\n```{{code-cell}} ipython3\nfrom lsa import figures\n\nprint({code})\n```\n")
+    with pytest.raises(CellExecutionError, match="print a digit more or less"):
+        execute.execute(path)
