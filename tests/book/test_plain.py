@@ -277,7 +277,7 @@ def test_what_cannot_be_written_stops_all_and_is_named(tmp_path):
     done = make_notebooks(folder)
     assert done.returncode != 0
     for words in (
-        "WARNING: book/_tools/notebooks.py knows no plain form of <block_quote>",
+        "WARNING: no plain form is known of <block_quote>: see book/_tools/plain_markdown.py",
         "Unknown directive type: 'carousel'",
         'Unknown interpreted text role "sparkle"',
         "eq-nowhere",

@@ -1,0 +1,191 @@
+"""What Sphinx has made of a chapter, as plain Markdown with a little HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from contents import INDEX
+from docutils import nodes
+from formulas import ACTORS, display, expand
+from sphinx import addnodes
+from sphinx.builders import Builder
+from sphinx.util.logging import getLogger
+
+FILE = "book/_tools/plain_markdown.py"
+BOXES = {"remark": "#007ec6 solid", "experiment": "#8d65cb double", "exercise": "#c55900 dashed"}
+BOX = "border-left: 4px {1} {0}; padding: 0.1em 1em; margin: 1em 0"
+ASIDE = "font-size: 0.9em; padding-left: 1em; margin-left: 40%; border-left: 1px solid #777777"
+MEANT = r"([\\`*$]|<(?=[\w/!])|(?<!\w)_|_(?!\w)|\](?=[(:]))"  # what Markdown would not take as it is
+AROUND = {
+    "emphasis": "*{}*",
+    "strong": "**{}**",
+    "literal_strong": "**`{}`**",
+    "subscript": "<sub>{}</sub>",
+    "superscript": "<sup>{}</sup>",
+    "inline": "{}",
+    "target": "{}",
+}
+
+
+class Markdown:
+    """The plain form of the nodes of one chapter: a block by the method with the name of its class."""
+
+    def __init__(self, builder: Builder, docname: str):
+        self.builder, self.env, self.docname = builder, builder.env, docname
+        self.level = 0  # of the section that is being written
+
+    # ---- numbers and places ----
+
+    def number(self, kind: str, node: nodes.Element) -> str:
+        numbers = self.env.toc_fignumbers.get(self.docname, {}).get(kind, {})
+        return ".".join(map(str, numbers.get(node["ids"][0], ())))
+
+    def section_number(self, node: nodes.section) -> str:
+        place = "" if self.level == 1 else f"#{node['ids'][0]}"
+        found = self.env.toc_secnumbers.get(self.docname, {}).get(place)
+        return f"{'.'.join(map(str, found))}. " if found else ""
+
+    def named(self, node: nodes.Element) -> str:
+        kind = node.get("realtype", "exercise")
+        return f"{kind.title()} {self.number(kind, node)}".strip()
+
+    def place(self, node: nodes.Element) -> str:
+        """Where a reference leads: to a label or the key of a citation, not to Sphinx's numbers for them."""
+        file, sharp, label = node.get("refuri", f"#{node.get('refid')}").partition("#")
+        return file + sharp + self.builder.keys.get(label, label.removeprefix("equation-"))
+
+    def title_of(self, docname: str) -> str:
+        return self.words(self.env.titles[docname])
+
+    def link(self, docname: str) -> str:
+        return f"[{self.title_of(docname)}]({self.builder.get_relative_uri(self.docname, docname)})"
+
+    def way(self) -> str:
+        """The line below a title: the chapter before, the contents, the chapter after."""
+        _, before, after = self.builder.relations[self.docname]
+        links = [f"← {self.link(before)}"] if before else []
+        links += [f"[contents]({INDEX}.ipynb)", *([f"{self.link(after)} →"] if after else [])]
+        return " · ".join(links)
+
+    # ---- blocks ----
+
+    def blocks(self, content: Iterable[nodes.Element], between: str = "\n\n") -> str:
+        return between.join(filter(None, map(self.block, content)))
+
+    def block(self, node: nodes.Element) -> str:
+        if "countertype" in node:  # theorems and their like
+            return self.box(node["realtype"], self.named(node) + self.words(node[0]), node, node[1])
+        written = getattr(self, type(node).__name__, self.unknown)
+        return written(node)
+
+    def unknown(self, node: nodes.Element) -> str:
+        kind = type(node).__name__
+        getLogger(__name__).warning("no plain form is known of <%s>: see %s", kind, FILE, location=node)
+        return node.astext()
+
+    def box(self, kind: str, title: str, node: nodes.Element, content: Iterable[nodes.Element]) -> str:
+        """A quotation, which has a line at its left everywhere, even where its style is dropped."""
+        style = BOX.format(*BOXES.get(kind, "#777777 solid").split())
+        body = self.blocks(content)
+        if "dropdown" in node["classes"]:
+            body = f"<details><summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
+        elif title:
+            body = f"**{title}**\n\n{body}"
+        place = f' id="{node["label"]}"' if "label" in node else ""
+        return f'<blockquote{place} class="lsa-{kind}" style="{style}">\n\n{body}\n\n</blockquote>'
+
+    def proof_node(self, node: nodes.Element) -> str:
+        (proof,) = node
+        first = proof[0][0]  # sphinx-proof has put "Proof. " before the first word
+        proof[0].replace(first, nodes.Text(first.removeprefix("Proof. ")))
+        return self.box("proof", "Proof", proof, proof)
+
+    def admonition(self, node: nodes.Element) -> str:
+        return self.box("admonition", self.words(node[0]), node, node[1:])
+
+    def sidebar(self, node: nodes.Element) -> str:
+        return f'<aside style="{ASIDE}">\n\n{self.blocks(node[1:])}\n\n</aside>'
+
+    def target(self, node: nodes.Element) -> str:
+        label = node.get("refid", "equation-")
+        return "" if label.startswith("equation-") else anchor(label)
+
+    def paragraph(self, node: nodes.Element) -> str:
+        return re.sub(r"^(\d+(?=[.)] )|(?=[-+#>] ))", r"\1\\", self.words(node), flags=re.M)  # it is no list
+
+    def math_block(self, node: nodes.Element) -> str:
+        if not node.get("label"):
+            return display(node.astext(), "")
+        return f"{anchor(node['label'])}\n\n{display(node.astext(), self.number('displaymath', node))}"
+
+    def literal_block(self, node: nodes.Element) -> str:
+        return f"```{node.get('language', '').replace('default', '')}\n{node.astext()}\n```"
+
+    def bullet_list(self, node: nodes.Element) -> str:
+        return self.items(node, ["-"] * len(node))
+
+    def enumerated_list(self, node: nodes.Element) -> str:
+        return self.items(node, [f"{i}." for i, _ in enumerate(node, node.get("start", 1))])
+
+    def items(self, node: nodes.Element, marks: list[str]) -> str:
+        texts = [f"{mark} {self.blocks(item)}" for mark, item in zip(marks, node, strict=True)]
+        tight = all(len(item) == 1 for item in node)
+        return ("\n" if tight else "\n\n").join(set_in(text, len(marks[0]) + 1) for text in texts)
+
+    def table(self, node: nodes.Element) -> str:
+        rows = [[self.blocks(entry).replace("|", r"\|") for entry in row] for row in node.findall(nodes.row)]
+        head, *body = [f"| {' | '.join(row)} |" for row in rows]
+        return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+
+    def citation(self, node: nodes.Element) -> str:
+        text = " ".join(self.blocks(node[1:]).split())
+        return f'- <span id="{self.builder.keys[node["ids"][0]]}"></span>{text}'
+
+    def container(self, node: nodes.Element) -> str:
+        return self.blocks(node, "\n")  # the literature
+
+    def compound(self, node: nodes.Element) -> str:
+        return self.blocks(node)
+
+    def desc(self, node: nodes.Element) -> str:  # of a function or a class
+        signature, content = node
+        place = f'<span id="{signature["ids"][0]}"></span>' if signature["ids"] else ""
+        return set_in(f"- {place}**`{signature.astext()}`**\n\n{self.blocks(content)}".rstrip(), 2)
+
+    def index(self, node: nodes.Element) -> str:
+        return ""
+
+    field_list = field = field_body = compound
+    field_name = comment = index
+
+    # ---- words ----
+
+    def words(self, content: Iterable[nodes.Node]) -> str:
+        return "".join(map(self.word, content))
+
+    def word(self, node: nodes.Node) -> str:
+        if isinstance(node, nodes.Text):
+            return re.sub(MEANT, r"\\\1", node.astext())
+        if isinstance(node, nodes.math):
+            tex = re.sub(r"\s+", " ", expand(node.astext()).strip())
+            return f"${tex} $" if tex.endswith("\\") else f"${tex}$"  # "\ " is a space
+        if isinstance(node, nodes.literal):
+            return f"`{node.astext()}`"
+        said = self.words(node)
+        if isinstance(node, nodes.reference | addnodes.number_reference):
+            return f"[{said}]({self.place(node)})"
+        for colour, line in [ACTORS[each[4:]] for each in node["classes"] if each.startswith("lsa-")]:
+            style = f"border-bottom: 2px {line}" + (f" {colour}; color: {colour}" if colour else "")
+            return f'<span style="{style}">{said}</span>'
+        around = AROUND.get(type(node).__name__)
+        return around.format(said) if around else self.unknown(node)
+
+
+def anchor(label: str) -> str:
+    return f'<div id="{label}"></div>'
+
+
+def set_in(text: str, by: int) -> str:
+    """All lines but the first."""
+    return re.sub(r"\n(?!\n)", "\n" + " " * by, text)
