@@ -6,7 +6,10 @@
     return {
       onPage: true,
       get: (name) => values[name],
-      set: (name, value) => { values[name] = value; heard.dispatchEvent(new Event(`change:${name}`)); },
+      set: (name, value) => {
+        values[name] = value;
+        heard.dispatchEvent(new Event(`change:${name}`));
+      },
       on: (name, call) => heard.addEventListener(name, call),
       off: (name, call) => heard.removeEventListener(name, call),
       save_changes() {},

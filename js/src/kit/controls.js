@@ -8,94 +8,190 @@ let count = 0;
 
 const shell = (kind, actor, label, input, ...rest) => {
   input.id = `live-${++count}`;
-  return make("div", { className: `control ${kind} ${actor ?? ""}` }, make("label", { htmlFor: input.id }, ...rich(label)), ...rest, input);
+  return make(
+    "div",
+    { className: `control ${kind} ${actor ?? ""}` },
+    make("label", { htmlFor: input.id }, ...rich(label)),
+    ...rest,
+    input,
+  );
 };
 
 /** A slider for a number: linear, `log` or in whole steps; `mark(state)` = [value, "η*"] points at a place on it. */
-export const slider = (name, { label, min, max, step = (max - min) / 200, log = false, whole = false, unit = "", format = short, actor, mark, when }) => (fig) => {
-  const input = make("input", { type: "range", min: 0, max: 1, step: "any" }), value = make("span", { className: "value", ariaHidden: "true" });
-  const node = shell("slider", actor, label, input, value), pointer = mark && make("span", { className: "mark", ariaHidden: "true" });
-  const track = make("div", { className: mark ? "track marked" : "track" });
-  input.replaceWith(track);
-  track.append(input, ...(pointer ? [pointer] : []));
-  const to = (t) => (log ? min * (max / min) ** t : min + (max - min) * t), from = (x) => (log ? Math.log(x / min) / Math.log(max / min) : (x - min) / (max - min));
-  const round = (x) => {
-    const by = whole ? 1 : step, near = log && !whole ? +x.toPrecision(3) : min + Math.round((x - min) / by) * by;
-    return Math.min(Math.max(+near.toPrecision(10), min), max);
+export const slider =
+  (
+    name,
+    {
+      label,
+      min,
+      max,
+      step = (max - min) / 200,
+      log = false,
+      whole = false,
+      unit = "",
+      format = short,
+      actor,
+      mark,
+      when,
+    },
+  ) =>
+  (fig) => {
+    const input = make("input", { type: "range", min: 0, max: 1, step: "any" }),
+      value = make("span", { className: "value", ariaHidden: "true" });
+    const node = shell("slider", actor, label, input, value),
+      pointer = mark && make("span", { className: "mark", ariaHidden: "true" });
+    const track = make("div", { className: mark ? "track marked" : "track" });
+    input.replaceWith(track);
+    track.append(input, ...(pointer ? [pointer] : []));
+    const to = (t) => (log ? min * (max / min) ** t : min + (max - min) * t),
+      from = (x) => (log ? Math.log(x / min) / Math.log(max / min) : (x - min) / (max - min));
+    const round = (x) => {
+      const by = whole ? 1 : step,
+        near = log && !whole ? +x.toPrecision(3) : min + Math.round((x - min) / by) * by;
+      return Math.min(Math.max(+near.toPrecision(10), min), max);
+    };
+    const set = (x) => fig.set({ [name]: round(x) });
+    input.addEventListener("input", () => set(to(+input.value)));
+    input.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[
+          event.key
+        ],
+        now = fig.state[name];
+      if (by === undefined && event.key !== "Home" && event.key !== "End") return;
+      event.preventDefault();
+      if (by === undefined) set(event.key === "Home" ? min : max);
+      else if (!log) set(now + by * (whole ? 1 : step));
+      else {
+        // at least to the next number that looks different
+        const next = round(to(from(now) + by / 100));
+        set(whole && next === now ? now + Math.sign(by) : next);
+      }
+    });
+    return {
+      node,
+      refresh: (state) => {
+        const at = from(state[name]);
+        input.value = at;
+        input.style.setProperty("--at", `${100 * at}%`);
+        value.textContent = format(state[name]) + unit;
+        input.setAttribute("aria-valuetext", value.textContent);
+        if (pointer) {
+          const [place, words] = mark(state) ?? [NaN, ""],
+            t = from(place);
+          pointer.hidden = !(t >= 0 && t <= 1);
+          pointer.style.left = `calc(${THUMB / 2}px + ${t} * (100% - ${THUMB}px))`;
+          pointer.replaceChildren(make("span", {}, ...rich(words)));
+        }
+        node.hidden = !(when?.(state) ?? true);
+      },
+    };
   };
-  const set = (x) => fig.set({ [name]: round(x) });
-  input.addEventListener("input", () => set(to(+input.value)));
-  input.addEventListener("keydown", (event) => {
-    const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key], now = fig.state[name];
-    if (by === undefined && event.key !== "Home" && event.key !== "End") return;
-    event.preventDefault();
-    if (by === undefined) set(event.key === "Home" ? min : max);
-    else if (!log) set(now + by * (whole ? 1 : step));
-    else { // at least to the next number that looks different
-      const next = round(to(from(now) + by / 100));
-      set(whole && next === now ? now + Math.sign(by) : next);
-    }
-  });
-  return { node, refresh: (state) => {
-    const at = from(state[name]);
-    input.value = at;
-    input.style.setProperty("--at", `${100 * at}%`);
-    value.textContent = format(state[name]) + unit;
-    input.setAttribute("aria-valuetext", value.textContent);
-    if (pointer) {
-      const [place, words] = mark(state) ?? [NaN, ""], t = from(place);
-      pointer.hidden = !(t >= 0 && t <= 1);
-      pointer.style.left = `calc(${THUMB / 2}px + ${t} * (100% - ${THUMB}px))`;
-      pointer.replaceChildren(make("span", {}, ...rich(words)));
-    }
-    node.hidden = !(when?.(state) ?? true);
-  } };
-};
 
 /** A field for a number, typed in. */
-export const field = (name, { label, min, max, step = "any", whole = false, actor, when }) => (fig) => {
-  const input = make("input", { type: "number", step: whole ? 1 : step, required: true, inputMode: whole ? "numeric" : "decimal" });
-  if (min !== undefined) input.min = min;
-  if (max !== undefined) input.max = max;
-  input.addEventListener("input", () => { if (input.checkValidity()) fig.set({ [name]: +input.value }); });
-  const node = shell("field", actor, label, input);
-  return { node, refresh: (state) => {
-    if (fig.shadow.activeElement !== input || !input.checkValidity() || +input.value !== state[name]) if (fig.shadow.activeElement !== input) input.value = state[name];
-    node.hidden = !(when?.(state) ?? true);
-  } };
-};
+export const field =
+  (name, { label, min, max, step = "any", whole = false, actor, when }) =>
+  (fig) => {
+    const input = make("input", {
+      type: "number",
+      step: whole ? 1 : step,
+      required: true,
+      inputMode: whole ? "numeric" : "decimal",
+    });
+    if (min !== undefined) input.min = min;
+    if (max !== undefined) input.max = max;
+    input.addEventListener("input", () => {
+      if (input.checkValidity()) fig.set({ [name]: +input.value });
+    });
+    const node = shell("field", actor, label, input);
+    return {
+      node,
+      refresh: (state) => {
+        if (fig.shadow.activeElement !== input || !input.checkValidity() || +input.value !== state[name])
+          if (fig.shadow.activeElement !== input) input.value = state[name];
+        node.hidden = !(when?.(state) ?? true);
+      },
+    };
+  };
 
 /** A menu: `options` = { value: "what is read" }. */
-export const menu = (name, { label, options, actor, when }) => (fig) => {
-  const input = make("select", {}, ...Object.entries(options).map(([value, words]) => make("option", { value, textContent: words })));
-  input.addEventListener("input", () => fig.set({ [name]: input.value }));
-  const node = shell("menu", actor, label, input);
-  return { node, refresh: (state) => { input.value = state[name]; node.hidden = !(when?.(state) ?? true); } };
-};
+export const menu =
+  (name, { label, options, actor, when }) =>
+  (fig) => {
+    const input = make(
+      "select",
+      {},
+      ...Object.entries(options).map(([value, words]) => make("option", { value, textContent: words })),
+    );
+    input.addEventListener("input", () => fig.set({ [name]: input.value }));
+    const node = shell("menu", actor, label, input);
+    return {
+      node,
+      refresh: (state) => {
+        input.value = state[name];
+        node.hidden = !(when?.(state) ?? true);
+      },
+    };
+  };
 
 /** Two or three options side by side. Values may be numbers. */
-export const choice = (name, { label, options, when }) => (fig) => {
-  const group = `live-${++count}`, inputs = options.map(([value]) => make("input", { type: "radio", name: group, value }));
-  const node = make("div", { className: "choice" }, ...options.map(([, words], i) => make("label", {}, inputs[i], ...rich(words))));
-  node.setAttribute("role", "radiogroup");
-  node.setAttribute("aria-label", spoken(label));
-  inputs.forEach((input, i) => input.addEventListener("input", () => fig.set({ [name]: options[i][0] })));
-  return { node, refresh: (state) => { inputs.forEach((input, i) => { input.checked = state[name] === options[i][0]; }); node.hidden = !(when?.(state) ?? true); } };
-};
+export const choice =
+  (name, { label, options, when }) =>
+  (fig) => {
+    const group = `live-${++count}`,
+      inputs = options.map(([value]) => make("input", { type: "radio", name: group, value }));
+    const node = make(
+      "div",
+      { className: "choice" },
+      ...options.map(([, words], i) => make("label", {}, inputs[i], ...rich(words))),
+    );
+    node.setAttribute("role", "radiogroup");
+    node.setAttribute("aria-label", spoken(label));
+    inputs.forEach((input, i) => input.addEventListener("input", () => fig.set({ [name]: options[i][0] })));
+    return {
+      node,
+      refresh: (state) => {
+        inputs.forEach((input, i) => {
+          input.checked = state[name] === options[i][0];
+        });
+        node.hidden = !(when?.(state) ?? true);
+      },
+    };
+  };
 
-export const toggle = (name, { label, actor, when }) => (fig) => {
-  const input = make("input", { type: "checkbox", id: `live-${++count}` });
-  input.addEventListener("input", () => fig.set({ [name]: input.checked }));
-  const node = make("div", { className: `control inline ${actor ?? ""}` }, input, make("label", { htmlFor: input.id }, ...rich(label)));
-  return { node, refresh: (state) => { input.checked = state[name]; node.hidden = !(when?.(state) ?? true); } };
-};
+export const toggle =
+  (name, { label, actor, when }) =>
+  (fig) => {
+    const input = make("input", { type: "checkbox", id: `live-${++count}` });
+    input.addEventListener("input", () => fig.set({ [name]: input.checked }));
+    const node = make(
+      "div",
+      { className: `control inline ${actor ?? ""}` },
+      input,
+      make("label", { htmlFor: input.id }, ...rich(label)),
+    );
+    return {
+      node,
+      refresh: (state) => {
+        input.checked = state[name];
+        node.hidden = !(when?.(state) ?? true);
+      },
+    };
+  };
 
-export const button = (words, press, { main = false, title, disabled } = {}) => (fig) => {
-  const node = make("button", { type: "button", className: main ? "main" : "", title: title ?? "" });
-  node.addEventListener("click", () => press(fig));
-  return { node, refresh: (state) => {
-    const now = typeof words === "function" ? words(state) : words;
-    if (node.dataset.words !== now) { node.dataset.words = now; node.replaceChildren(...rich(now)); }
-    node.disabled = disabled?.(state) ?? false;
-  } };
-};
+export const button =
+  (words, press, { main = false, title, disabled } = {}) =>
+  (fig) => {
+    const node = make("button", { type: "button", className: main ? "main" : "", title: title ?? "" });
+    node.addEventListener("click", () => press(fig));
+    return {
+      node,
+      refresh: (state) => {
+        const now = typeof words === "function" ? words(state) : words;
+        if (node.dataset.words !== now) {
+          node.dataset.words = now;
+          node.replaceChildren(...rich(now));
+        }
+        node.disabled = disabled?.(state) ?? false;
+      },
+    };
+  };

@@ -8,7 +8,8 @@ export const make = (tag, properties = {}, ...children) => {
 
 export const svg = (tag, attributes = {}, ...children) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== undefined) node.setAttribute(name, value);
   node.append(...children);
   return node;
 };
@@ -28,7 +29,8 @@ export function short(x, digits = 3) {
 /** Nodes for a text in which y_q, w_{GD} and x^2 are an index and an exponent; in a drawing or in the page. */
 export function rich(text, drawing = false) {
   const nodes = [];
-  let rest = 0, back = 0;
+  let rest = 0,
+    back = 0;
   const plain = (part) => {
     if (!part) return;
     nodes.push(drawing && back ? svg("tspan", { dy: `${back}em` }, part) : document.createTextNode(part));
@@ -36,8 +38,10 @@ export function rich(text, drawing = false) {
   };
   for (const match of text.matchAll(/([_^])(\{[^}]*\}|.)/gu)) {
     plain(text.slice(rest, match.index));
-    const inner = match[2].replace(/^\{|\}$/g, ""), low = match[1] === "_";
-    if (drawing) nodes.push(svg("tspan", { dy: `${(low ? 0.3 : -0.45) + back / 0.75}em`, "font-size": "75%" }, inner));
+    const inner = match[2].replace(/^\{|\}$/g, ""),
+      low = match[1] === "_";
+    if (drawing)
+      nodes.push(svg("tspan", { dy: `${(low ? 0.3 : -0.45) + back / 0.75}em`, "font-size": "75%" }, inner));
     else nodes.push(make(low ? "sub" : "sup", {}, inner));
     back = (low ? -0.3 : 0.45) * 0.75;
     rest = match.index + match[0].length;
@@ -47,4 +51,5 @@ export function rich(text, drawing = false) {
 }
 
 /** The same text for those who hear it. */
-export const spoken = (text) => text.replace(/[_^](\{[^}]*\}|.)/gu, (_, inner) => " " + inner.replace(/[{}]/g, ""));
+export const spoken = (text) =>
+  text.replace(/[_^](\{[^}]*\}|.)/gu, (_, inner) => " " + inner.replace(/[{}]/g, ""));

@@ -14,7 +14,9 @@ export class Figure {
   /** `state`: the values to begin with, where Python has given none; each is kept the same in Python and here. */
   constructor({ model, el }, state) {
     this.model = model;
-    this.state = Object.fromEntries(Object.entries(state).map(([name, value]) => [name, model.get(name) ?? value]));
+    this.state = Object.fromEntries(
+      Object.entries(state).map(([name, value]) => [name, model.get(name) ?? value]),
+    );
     this.host = make("div");
     this.shadow = this.host.attachShadow({ mode: "open" });
     dress(this.shadow);
@@ -29,10 +31,15 @@ export class Figure {
     this.plots = [];
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     this.seen = true;
-    this.watch = new IntersectionObserver(([{ isIntersecting }]) => { this.seen = isIntersecting; });
+    this.watch = new IntersectionObserver(([{ isIntersecting }]) => {
+      this.seen = isIntersecting;
+    });
     this.watch.observe(this.host);
     this.heard = Object.keys(state).map((name) => {
-      const hear = () => { const value = model.get(name); if (value !== undefined && !same(value, this.state[name])) this.set({ [name]: value }); };
+      const hear = () => {
+        const value = model.get(name);
+        if (value !== undefined && !same(value, this.state[name])) this.set({ [name]: value });
+      };
       model.on(`change:${name}`, hear);
       return [`change:${name}`, hear];
     });
@@ -48,7 +55,8 @@ export class Figure {
   }
 
   publish() {
-    for (const [name, value] of Object.entries({ ...this.state, ...this.extra?.() })) if (!same(this.model.get(name), value)) this.model.set(name, structuredClone(value));
+    for (const [name, value] of Object.entries({ ...this.state, ...this.extra?.() }))
+      if (!same(this.model.get(name), value)) this.model.set(name, structuredClone(value));
     this.model.save_changes();
     this.host.dataset.state = JSON.stringify(this.state);
     this.rested?.();
@@ -56,7 +64,10 @@ export class Figure {
   }
 
   redraw() {
-    this.frame ??= requestAnimationFrame(() => { this.frame = null; this.paint(); });
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.paint();
+    });
   }
 
   paint() {
@@ -88,14 +99,21 @@ export class Figure {
 
   /** Controls in a grid; `bar`: side by side, for buttons. */
   controls(specs, bar = false) {
-    const made = specs.map((spec) => spec(this)), node = make("div", { className: bar ? "controls bar" : "controls" }, ...made.map(({ node: each }) => each));
+    const made = specs.map((spec) => spec(this)),
+      node = make(
+        "div",
+        { className: bar ? "controls bar" : "controls" },
+        ...made.map(({ node: each }) => each),
+      );
     this.parts.push(...made);
     this.root.append(node);
     this.place = null;
     return node;
   }
 
-  bar(...specs) { return this.controls(specs, true); }
+  bar(...specs) {
+    return this.controls(specs, true);
+  }
 
   /** The sentence below: words, with y_q for indices, and by("layer", "0.53") in an actor's colour. */
   say(...parts) {
@@ -105,32 +123,58 @@ export class Figure {
       this.status.setAttribute("role", "status");
       this.root.append(this.line, this.status);
     }
-    this.line.replaceChildren(...parts.flatMap((part) => (part.actor ? [make("b", { className: part.actor }, ...rich(part.words))] : rich(part))));
+    this.line.replaceChildren(
+      ...parts.flatMap((part) =>
+        part.actor ? [make("b", { className: part.actor }, ...rich(part.words))] : rich(part),
+      ),
+    );
     this.spoken = parts.map((part) => spoken(part.words ?? part)).join("");
   }
 
   /** Numbers that the figure shows, in full, for whoever checks them: data-… of its element. */
   numbers(values) {
-    for (const [name, value] of Object.entries(values)) this.host.dataset[name] = Array.isArray(value) ? JSON.stringify(value) : value;
+    for (const [name, value] of Object.entries(values))
+      this.host.dataset[name] = Array.isArray(value) ? JSON.stringify(value) : value;
   }
 
   /** ▶ and ❚❚: `step(frames)` moves on and says whether there is more to come. No motion wanted: all at once, then one picture. */
   player({ words = ["▶ Run", "❚❚ Pause"], step, patience = 5000 }) {
-    const stop = () => { this.running = false; cancelAnimationFrame(this.tick); this.redraw(); this.publish(); };
+    const stop = () => {
+      this.running = false;
+      cancelAnimationFrame(this.tick);
+      this.redraw();
+      this.publish();
+    };
     const go = () => {
       if (!this.running) return;
       let more = true;
-      if (this.calm.matches) { for (const until = performance.now() + 30; more && performance.now() < until; ) more = --this.left > 0 && step(); }
-      else if (this.seen) { more = step(); this.paint(); }
+      if (this.calm.matches) {
+        for (const until = performance.now() + 30; more && performance.now() < until; )
+          more = --this.left > 0 && step();
+      } else if (this.seen) {
+        more = step();
+        this.paint();
+      }
       if (more) this.tick = requestAnimationFrame(go);
       else stop();
     };
     this.stop = stop;
-    this.start = () => { this.running = true; this.left = patience; this.redraw(); this.tick = requestAnimationFrame(go); };
+    this.start = () => {
+      this.running = true;
+      this.left = patience;
+      this.redraw();
+      this.tick = requestAnimationFrame(go);
+    };
     return (fig) => {
       const node = make("button", { type: "button", className: "main" });
       node.addEventListener("click", () => (fig.running ? fig.stop() : fig.start()));
-      return { node, refresh: () => { const now = words[fig.running ? 1 : 0]; if (node.textContent !== now) node.textContent = now; } };
+      return {
+        node,
+        refresh: () => {
+          const now = words[fig.running ? 1 : 0];
+          if (node.textContent !== now) node.textContent = now;
+        },
+      };
     };
   }
 

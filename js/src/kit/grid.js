@@ -19,7 +19,12 @@ export class Grid {
       }
       body.append(row);
     }
-    this.node = make("table", { className: move ? "grid-of own" : "grid-of" }, make("caption", { textContent: title }), body);
+    this.node = make(
+      "table",
+      { className: move ? "grid-of own" : "grid-of" },
+      make("caption", { textContent: title }),
+      body,
+    );
     this.node.setAttribute("role", move ? "grid" : "img");
     this.node.setAttribute("aria-label", name);
     if (move) Object.assign(this, { move, says, done, columns });
@@ -27,7 +32,11 @@ export class Grid {
   }
 
   /** Colours, full at ±1. */
-  paint(values) { this.cells.forEach((cell, k) => { cell.style.background = tint(values[k]); }); }
+  paint(values) {
+    this.cells.forEach((cell, k) => {
+      cell.style.background = tint(values[k]);
+    });
+  }
 
   tell(cell) {
     const words = this.says(...cell.at);
@@ -37,7 +46,10 @@ export class Grid {
 
   listen() {
     let held = null;
-    const change = (cell, by) => { this.move(...cell.at, by); this.tell(cell); };
+    const change = (cell, by) => {
+      this.move(...cell.at, by);
+      this.tell(cell);
+    };
     const find = (event) => event.target.closest("td");
     this.node.addEventListener("focusin", (event) => {
       const now = find(event);
@@ -58,16 +70,26 @@ export class Grid {
       change(held.cell, (held.y - event.clientY) / 80);
       held.y = event.clientY;
     });
-    for (const kind of ["pointerup", "pointercancel"]) this.node.addEventListener(kind, () => { if (held) this.done(); held = null; });
+    for (const kind of ["pointerup", "pointercancel"])
+      this.node.addEventListener(kind, () => {
+        if (held) this.done();
+        held = null;
+      });
     this.node.addEventListener("keydown", (event) => {
-      const cell = find(event), at = this.cells.indexOf(cell);
-      const walk = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: this.columns, ArrowUp: -this.columns }[event.key];
+      const cell = find(event),
+        at = this.cells.indexOf(cell);
+      const walk = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: this.columns, ArrowUp: -this.columns }[
+        event.key
+      ];
       const by = { "+": 0.1, "=": 0.1, PageUp: 0.5, "-": -0.1, PageDown: -0.5 }[event.key];
       if (!cell || (walk === undefined && by === undefined)) return;
       event.preventDefault();
       event.stopPropagation();
       if (by === undefined) this.cells[at + walk]?.focus();
-      else { change(cell, by); this.done(); }
+      else {
+        change(cell, by);
+        this.done();
+      }
     });
   }
 }

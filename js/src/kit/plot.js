@@ -10,7 +10,11 @@ let count = 0;
 export class Plot {
   /** See CONTRIBUTING.md, "A live figure", for the options. `redraw` is called when the place changes its width. */
   constructor(place, options, redraw) {
-    Object.assign(this, { aspect: 0.62, tallest: 400, x: [0, 1], y: [0, 1], axes: true, legend: true, width: 0 }, options);
+    Object.assign(
+      this,
+      { aspect: 0.62, tallest: 400, x: [0, 1], y: [0, 1], axes: true, legend: true, width: 0 },
+      options,
+    );
     this.given = { x: this.x, y: this.y };
     const id = `clip-${++count}`;
     this.clip = svg("rect");
@@ -18,7 +22,15 @@ export class Plot {
     this.front = svg("g", { "clip-path": `url(#${id})`, "aria-hidden": "true" });
     this.over = svg("g", { "aria-hidden": "true" });
     this.knobs = svg("g");
-    this.node = svg("svg", { role: "img" }, svg("defs", {}, svg("clipPath", { id }, this.clip)), this.back, this.front, this.over, this.knobs);
+    this.node = svg(
+      "svg",
+      { role: "img" },
+      svg("defs", {}, svg("clipPath", { id }, this.clip)),
+      this.back,
+      this.front,
+      this.over,
+      this.knobs,
+    );
     this.handles = new Map();
     place.append(this.node);
     this.watch = new ResizeObserver(([{ contentRect }]) => {
@@ -27,11 +39,12 @@ export class Plot {
       redraw();
     });
     this.watch.observe(place);
-    if (options.tap) this.node.addEventListener("click", (event) => {
-      const at = this.at(event);
-      if (event.target.closest(".handle") || !this.inside(at)) return;
-      options.tap(at);
-    });
+    if (options.tap)
+      this.node.addEventListener("click", (event) => {
+        const at = this.at(event);
+        if (event.target.closest(".handle") || !this.inside(at)) return;
+        options.tap(at);
+      });
   }
 
   /** The data under a pointer. */
@@ -49,17 +62,27 @@ export class Plot {
   show({ x = this.given.x, y = this.given.y, marks, alt }) {
     if (!this.width) return;
     Object.assign(this, { x, y });
-    const named = marks.filter(({ label, ends }) => label && ends), narrow = this.width < 480;
-    const beside = named.length && this.legend && !narrow ? Math.max(...named.map(({ label }) => textWidth(label))) + 12 : 0;
+    const named = marks.filter(({ label, ends }) => label && ends),
+      narrow = this.width < 480;
+    const beside =
+      named.length && this.legend && !narrow
+        ? Math.max(...named.map(({ label }) => textWidth(label))) + 12
+        : 0;
     const above = this.legendAbove(narrow && this.legend ? named : []);
     const yTicks = this.axes ? this.ticksOf(y, this.yLog, this.yTicks ?? 5) : [];
     const yText = this.yText ?? (this.yLog ? this.decade : short);
-    const left = this.axes ? Math.max(...yTicks.map((value) => textWidth(yText(value), "12px system-ui")), 8) + 12 : 2;
-    const head = above.height + (this.yLabel ? 22 : 8), foot = this.axes ? (this.xLabel ? 40 : 24) : 2;
+    const left = this.axes
+      ? Math.max(...yTicks.map((value) => textWidth(yText(value), "12px system-ui")), 8) + 12
+      : 2;
+    const head = above.height + (this.yLabel ? 22 : 8),
+      foot = this.axes ? (this.xLabel ? 40 : 24) : 2;
     const right = Math.max(beside, this.axes ? 10 : 2);
-    let inner = this.width - left - right, height = Math.min(this.aspect * (narrow ? 1.35 : 1) * inner, this.tallest);
-    if (this.equal) { // the same length for a unit of x and of y
-      const unit = Math.min(inner / (x[1] - x[0]), this.tallest / (y[1] - y[0])), spare = (inner / unit - (x[1] - x[0])) / 2;
+    let inner = this.width - left - right,
+      height = Math.min(this.aspect * (narrow ? 1.35 : 1) * inner, this.tallest);
+    if (this.equal) {
+      // the same length for a unit of x and of y
+      const unit = Math.min(inner / (x[1] - x[0]), this.tallest / (y[1] - y[0])),
+        spare = (inner / unit - (x[1] - x[0])) / 2;
       height = unit * (y[1] - y[0]);
       this.x = x = [x[0] - spare, x[1] + spare];
     }
@@ -69,7 +92,13 @@ export class Plot {
     this.node.setAttribute("height", head + height + foot);
     this.node.setAttribute("role", marks.some(({ kind }) => kind === "handle") ? "group" : "img");
     this.node.setAttribute("aria-label", spoken(alt ?? this.alt ?? ""));
-    for (const [name, value] of Object.entries({ x: left, y: head - 3, width: Math.max(inner, 0), height: height + 6 })) this.clip.setAttribute(name, value);
+    for (const [name, value] of Object.entries({
+      x: left,
+      y: head - 3,
+      width: Math.max(inner, 0),
+      height: height + 6,
+    }))
+      this.clip.setAttribute(name, value);
     this.back.replaceChildren(...this.frame(yTicks, yText));
     const drawn = { front: [], over: [] };
     for (const mark of marks) if (mark.draw) drawn[mark.layer ?? "front"].push(...[mark.draw(this)].flat());
@@ -92,35 +121,69 @@ export class Plot {
 
   frame(yTicks, yText) {
     if (!this.axes) return [];
-    const { left, right, top, bottom } = this.box, parts = [];
+    const { left, right, top, bottom } = this.box,
+      parts = [];
     const xText = this.xText ?? (this.xLog ? this.decade : short);
-    for (const x of this.ticksOf(this.x, this.xLog, this.xTicks ?? Math.max(3, Math.min(7, Math.floor((right - left) / 70)))))
-      parts.push(svg("path", { class: "grid", d: `M${this.X(x)},${top}V${bottom}` }), svg("text", { class: "tick", x: this.X(x), y: bottom + 16, "text-anchor": "middle" }, xText(x)));
+    for (const x of this.ticksOf(
+      this.x,
+      this.xLog,
+      this.xTicks ?? Math.max(3, Math.min(7, Math.floor((right - left) / 70))),
+    ))
+      parts.push(
+        svg("path", { class: "grid", d: `M${this.X(x)},${top}V${bottom}` }),
+        svg("text", { class: "tick", x: this.X(x), y: bottom + 16, "text-anchor": "middle" }, xText(x)),
+      );
     for (const y of yTicks)
-      parts.push(svg("path", { class: "grid", d: `M${left},${this.Y(y)}H${right}` }), svg("text", { class: "tick", x: left - 6, y: this.Y(y) + 4, "text-anchor": "end" }, yText(y)));
+      parts.push(
+        svg("path", { class: "grid", d: `M${left},${this.Y(y)}H${right}` }),
+        svg("text", { class: "tick", x: left - 6, y: this.Y(y) + 4, "text-anchor": "end" }, yText(y)),
+      );
     parts.push(svg("path", { class: "axis", d: `M${left},${top}V${bottom}H${right}` }));
-    if (this.xLabel) parts.push(svg("text", { class: "muted", x: right, y: bottom + 34, "text-anchor": "end" }, ...rich(this.xLabel, true)));
-    if (this.yLabel) parts.push(svg("text", { class: "muted", x: 0, y: top - 9 }, ...rich(this.yLabel, true)));
+    if (this.xLabel)
+      parts.push(
+        svg(
+          "text",
+          { class: "muted", x: right, y: bottom + 34, "text-anchor": "end" },
+          ...rich(this.xLabel, true),
+        ),
+      );
+    if (this.yLabel)
+      parts.push(svg("text", { class: "muted", x: 0, y: top - 9 }, ...rich(this.yLabel, true)));
     return parts;
   }
 
   /** The names of lines beside their right ends. */
   labels(named) {
     const { right, top, bottom } = this.box;
-    const wanted = named.map(({ ends }) => Math.min(Math.max(ends(this), top), bottom) - top), places = spread(wanted, 17, bottom - top);
-    return named.map(({ label, actor }, i) => svg("text", { class: `strong ${actor}`, x: right + 7, y: top + places[i] + 4 }, ...rich(label, true)));
+    const wanted = named.map(({ ends }) => Math.min(Math.max(ends(this), top), bottom) - top),
+      places = spread(wanted, 17, bottom - top);
+    return named.map(({ label, actor }, i) =>
+      svg("text", { class: `strong ${actor}`, x: right + 7, y: top + places[i] + 4 }, ...rich(label, true)),
+    );
   }
 
   /** On a narrow screen: a legend above. */
   legendAbove(named) {
     const parts = [];
-    let x = 0, row = 0;
+    let x = 0,
+      row = 0;
     for (const { label, actor, dash } of named) {
       const wide = textWidth(label) + 40;
       if (x && x + wide > this.width) [x, row] = [0, row + 1];
       const y = 12 + row * 20;
-      parts.push(svg("g", {}, svg("path", { class: `line ${actor}`, d: `M${x},${y - 4}h24`, "stroke-width": 2.5, "stroke-dasharray": dash ?? DASHES[actor] ?? "" }),
-        svg("text", { class: `strong ${actor}`, x: x + 29, y }, ...rich(label, true))));
+      parts.push(
+        svg(
+          "g",
+          {},
+          svg("path", {
+            class: `line ${actor}`,
+            d: `M${x},${y - 4}h24`,
+            "stroke-width": 2.5,
+            "stroke-dasharray": dash ?? DASHES[actor] ?? "",
+          }),
+          svg("text", { class: `strong ${actor}`, x: x + 29, y }, ...rich(label, true)),
+        ),
+      );
       x += wide + 8;
     }
     return { parts, height: named.length ? 20 * (row + 1) : 0 };
@@ -129,11 +192,17 @@ export class Plot {
   /** Handles stay the same elements from one drawing to the next: they keep the focus and the pointer. */
   grip(marks) {
     const wanted = new Set(marks.map(({ name }) => name));
-    for (const [name, { node }] of this.handles) if (!wanted.has(name)) { node.remove(); this.handles.delete(name); }
+    for (const [name, { node }] of this.handles)
+      if (!wanted.has(name)) {
+        node.remove();
+        this.handles.delete(name);
+      }
     for (const mark of marks) {
       const held = this.handles.get(mark.name) ?? this.handle(mark.name);
       held.mark = mark;
-      const { node } = held, [x, y] = mark.at, size = mark.size ?? 8;
+      const { node } = held,
+        [x, y] = mark.at,
+        size = mark.size ?? 8;
       node.setAttribute("class", `handle ${mark.actor ?? "ink"}${held.pointer === undefined ? "" : " held"}`);
       node.setAttribute("transform", `translate(${this.X(x)},${this.Y(y)})`);
       const knob = node.querySelector(".knob");
@@ -147,12 +216,21 @@ export class Plot {
   }
 
   handle(name) {
-    const node = svg("g", { class: "handle", tabindex: 0, role: "slider", "aria-roledescription": "point to drag" },
-      svg("circle", { class: "reach", r: 20 }), svg("circle", { class: "ring" }), svg("circle", { class: "knob" }));
+    const node = svg(
+      "g",
+      { class: "handle", tabindex: 0, role: "slider", "aria-roledescription": "point to drag" },
+      svg("circle", { class: "reach", r: 20 }),
+      svg("circle", { class: "ring" }),
+      svg("circle", { class: "knob" }),
+    );
     const held = { node };
     const move = ([x, y]) => {
-      const { along, at, bounds = [this.x, this.y] } = held.mark, clamp = (value, [low, high]) => Math.min(Math.max(value, low), high);
-      held.mark.move([along === "y" ? at[0] : clamp(x, bounds[0]), along === "x" ? at[1] : clamp(y, bounds[1])]);
+      const { along, at, bounds = [this.x, this.y] } = held.mark,
+        clamp = (value, [low, high]) => Math.min(Math.max(value, low), high);
+      held.mark.move([
+        along === "y" ? at[0] : clamp(x, bounds[0]),
+        along === "x" ? at[1] : clamp(y, bounds[1]),
+      ]);
     };
     node.addEventListener("pointerdown", (event) => {
       event.preventDefault();
@@ -168,10 +246,18 @@ export class Plot {
       move(this.xLog || this.yLog ? [x, y] : [x + held.off[0], y + held.off[1]]);
     });
     for (const kind of ["pointerup", "pointercancel", "lostpointercapture"])
-      node.addEventListener(kind, () => { held.pointer = undefined; node.classList.remove("held"); });
+      node.addEventListener(kind, () => {
+        held.pointer = undefined;
+        node.classList.remove("held");
+      });
     node.addEventListener("keydown", (event) => {
-      const by = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key], { at, along, remove } = held.mark;
-      if (remove && (event.key === "Delete" || event.key === "Backspace")) { event.preventDefault(); remove(); return; }
+      const by = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key],
+        { at, along, remove } = held.mark;
+      if (remove && (event.key === "Delete" || event.key === "Backspace")) {
+        event.preventDefault();
+        remove();
+        return;
+      }
       if (!by) return;
       event.preventDefault();
       event.stopPropagation();

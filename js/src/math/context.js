@@ -4,7 +4,8 @@ import { identity, solve } from "./linalg.js";
 
 /** G = Σ v vᵀ with v = [x; y], (d+1, d+1): all that the layer sees of the examples. */
 export function gram(xs, ys) {
-  const d = xs[0].length, G = new Float64Array((d + 1) ** 2);
+  const d = xs[0].length,
+    G = new Float64Array((d + 1) ** 2);
   xs.forEach((x, k) => {
     const v = [...x, ys[k]];
     for (let i = 0; i <= d; i++) for (let j = 0; j <= d; j++) G[i * (d + 1) + j] += v[i] * v[j];
@@ -14,7 +15,9 @@ export function gram(xs, ys) {
 
 /** u = Mᵀ G a of a layer with effective weights a (d+1) and M (d+1, d). */
 export function layerWeights(G, a, M) {
-  const size = a.length, d = size - 1, u = new Array(d).fill(0);
+  const size = a.length,
+    d = size - 1,
+    u = new Array(d).fill(0);
   for (let r = 0; r < size; r++) {
     let Ga = 0;
     for (let s = 0; s < size; s++) Ga += G[r * size + s] * a[s];
@@ -25,18 +28,22 @@ export function layerWeights(G, a, M) {
 
 /** The trained layer for n isotropic examples (Theorem 1): a = (0, …, 0, 1), M = [η* I; 0]. */
 export function trainedLayer(d, n, noise) {
-  const step = 1 / (n + d + 1 + noise), a = new Float64Array(d + 1), M = new Float64Array((d + 1) * d);
+  const step = 1 / (n + d + 1 + noise),
+    a = new Float64Array(d + 1),
+    M = new Float64Array((d + 1) * d);
   a[d] = 1;
   M.set(identity(d).map((x) => x * step));
   return { a, M, step };
 }
 
 /** One step of gradient descent from zero, η Xᵀy. */
-export const stepWeights = (xs, ys, eta) => xs[0].map((_, j) => eta * xs.reduce((sum, x, k) => sum + x[j] * ys[k], 0));
+export const stepWeights = (xs, ys, eta) =>
+  xs[0].map((_, j) => eta * xs.reduce((sum, x, k) => sum + x[j] * ys[k], 0));
 
 /** (XᵀX + σ² I)⁻¹ Xᵀy, Bayes' answer for w ~ N(0, I); σ² must be positive, or XᵀX invertible. */
 export function ridgeWeights(xs, ys, noise) {
-  const d = xs[0].length, A = identity(d).map((x) => x * noise);
+  const d = xs[0].length,
+    A = identity(d).map((x) => x * noise);
   for (const x of xs) for (let i = 0; i < d; i++) for (let j = 0; j < d; j++) A[i * d + j] += x[i] * x[j];
   return [...(solve(A, stepWeights(xs, ys, 1), d, 1) ?? new Float64Array(d).fill(NaN))];
 }

@@ -7,7 +7,8 @@ import { makeTask } from "./task.js";
 
 /** V(t) of lsa/landscape.py for one head: the least loss at t = tan² of the angle between a and the label's axis. */
 export function floor({ d, n, q, lam, bb, xxc, cc }) {
-  const [C, B, s0, s1, s2] = [n * lam[0], bb[0], cc, xxc[0], n * (n + 2)], delta = s0 * s2 - s1 * s1;
+  const [C, B, s0, s1, s2] = [n * lam[0], bb[0], cc, xxc[0], n * (n + 2)],
+    delta = s0 * s2 - s1 * s1;
   return (t) => {
     if (t === Infinity) return q - (C * C) / B;
     const F = s0 - 2 * s1 * t + s2 * t * t;
@@ -19,7 +20,9 @@ const tangent = (angle) => (angle >= Math.PI / 2 ? Infinity : Math.tan(angle) **
 
 /** The first barrier of V and the minimum behind it, as angles from the label's axis: { top, trap }, or null. */
 export function barrier(V) {
-  const at = (i) => (Math.PI / 2) * (i / 4000) ** 0.5, height = (angle) => V(tangent(angle)), turns = []; // finer where tan² is steep
+  const at = (i) => (Math.PI / 2) * (i / 4000) ** 0.5,
+    height = (angle) => V(tangent(angle)),
+    turns = []; // finer where tan² is steep
   for (let i = 1; i < 4000; i++) {
     const [a, b, c] = [height(at(i - 1)), height(at(i)), height(at(i + 1))];
     if ((b - a) * (c - b) < 0) turns.push(refine(height, at(i - 1), at(i + 1), b > a ? -1 : 1));
@@ -32,7 +35,8 @@ export function barrier(V) {
 function refine(f, low, high, sign) {
   const g = (Math.sqrt(5) - 1) / 2;
   for (let k = 0; k < 70; k++) {
-    const a = high - g * (high - low), b = low + g * (high - low);
+    const a = high - g * (high - low),
+      b = low + g * (high - low);
     if (sign * f(a) < sign * f(b)) high = b;
     else low = a;
   }
@@ -40,22 +44,52 @@ function refine(f, low, high, sign) {
 }
 
 export function isotropic(d, n, noise) {
-  const task = makeTask({ d, n, noise }), V = floor(task), found = barrier(V);
-  return { task, V, best: task.best, barrier: found, height: found && V(tangent(found.top)), caught: found && V(tangent(found.trap)) };
+  const task = makeTask({ d, n, noise }),
+    V = floor(task),
+    found = barrier(V);
+  return {
+    task,
+    V,
+    best: task.best,
+    barrier: found,
+    height: found && V(tangent(found.top)),
+    caught: found && V(tangent(found.trap)),
+  };
 }
 
 /** −∇L by the weights that are trained: a (d+1), M or Q (d+1, d), and with keys apart K (d+1, d+1), M = KᵀQ. */
 export class Flow {
   constructor({ task }, apart = false) {
-    const { d } = task, size = d + 1;
-    Object.assign(this, { task, d, size, apart, objective: new Objective(task), M: new Float64Array(size * d), back: new Float64Array(size), backs: new Float64Array(size * d) });
+    const { d } = task,
+      size = d + 1;
+    Object.assign(this, {
+      task,
+      d,
+      size,
+      apart,
+      objective: new Objective(task),
+      M: new Float64Array(size * d),
+      back: new Float64Array(size),
+      backs: new Float64Array(size * d),
+    });
     this.length = size + size * d + (apart ? size * size : 0);
   }
 
   /** The loss, q − 2⟨a, J⟩ + ⟨a, E[G M Mᵀ G] a⟩; −∇L goes into `out`. */
   slope(v, out) {
-    const { d, size, apart, objective, M, back, backs, task: { n, q, lam } } = this;
-    const a = v.subarray(0, size), Q = v.subarray(size, size + size * d), K = v.subarray(size + size * d);
+    const {
+      d,
+      size,
+      apart,
+      objective,
+      M,
+      back,
+      backs,
+      task: { n, q, lam },
+    } = this;
+    const a = v.subarray(0, size),
+      Q = v.subarray(size, size + size * d),
+      K = v.subarray(size + size * d);
     if (apart) product(K, Q, size, size, d, true, false, M);
     else M.set(Q);
     for (let i = 0; i < M.length; i++) M[i] /= n;
@@ -69,9 +103,13 @@ export class Flow {
       if (p === d) for (let k = 0; k < d; k++) pull += lam[k] * M[k * d + k];
       loss += a[p] * (back[p] - 2 * n * pull);
       out[p] = 2 * (n * pull - back[p]);
-      for (let j = 0; j < d; j++) backs[p * d + j] = (2 / n) * (n * objective.target(a, p, j) - backs[p * d + j]); // by n M
+      for (let j = 0; j < d; j++)
+        backs[p * d + j] = (2 / n) * (n * objective.target(a, p, j) - backs[p * d + j]); // by n M
     }
-    if (!apart) { out.set(backs, size); return loss; }
+    if (!apart) {
+      out.set(backs, size);
+      return loss;
+    }
     product(K, backs, size, size, d, false, false, out.subarray(size, size + size * d));
     product(Q, backs, size, d, size, false, true, out.subarray(size + size * d));
     return loss;
@@ -90,8 +128,12 @@ export class Flow {
 
   /** Points [time, angle, loss] until `over(angle, loss)`, by Heun's method with steps that fit; v moves along. */
   run(v, { until = Infinity, most = 800, tolerance = 4e-3, over = () => false } = {}) {
-    const { length } = this, [k1, k2, trial] = [0, 1, 2].map(() => new Float64Array(length)), path = [];
-    let time = 0, h = 0.02, loss = this.slope(v, k1);
+    const { length } = this,
+      [k1, k2, trial] = [0, 1, 2].map(() => new Float64Array(length)),
+      path = [];
+    let time = 0,
+      h = 0.02,
+      loss = this.slope(v, k1);
     for (let k = 0; k < most; k++) {
       const angle = this.angle(v);
       path.push([time, angle, loss]);
@@ -105,7 +147,10 @@ export class Flow {
         let error = 0;
         for (let i = 0; i < length; i++) error += (h * (k2[i] - k1[i]) * 0.5) ** 2;
         const off = Math.sqrt(error / scale) / tolerance; // relative: a small start keeps its direction
-        if (off > 1) { h *= Math.max(0.2, 0.9 / Math.sqrt(off)); continue; }
+        if (off > 1) {
+          h *= Math.max(0.2, 0.9 / Math.sqrt(off));
+          continue;
+        }
         for (let i = 0; i < length; i++) v[i] += (h / 2) * (k1[i] + k2[i]);
         time += h;
         h *= Math.min(2, 0.9 / Math.sqrt(off + 1e-12));
@@ -126,9 +171,11 @@ export function side({ barrier: wall, height, best, task }, angle, loss) {
 
 /** Follow a start until it is within a hundredth of its end: { path, end }. */
 function followed(land, flow, v) {
-  const near = 0.01 * (land.task.q - land.best), ends = { optimum: land.best, trap: land.caught };
+  const near = 0.01 * (land.task.q - land.best),
+    ends = { optimum: land.best, trap: land.caught };
   const over = (angle, loss) => loss < (ends[side(land, angle, loss)] ?? -Infinity) + near;
-  const path = flow.run(v, { over, most: flow.apart ? 1500 : 800 }), [, angle, loss] = path.at(-1);
+  const path = flow.run(v, { over, most: flow.apart ? 1500 : 800 }),
+    [, angle, loss] = path.at(-1);
   return { path, end: side(land, angle, loss) };
 }
 
@@ -140,7 +187,10 @@ export function follow(land, { apart, size, count, seed }) {
 
 /** The start with a at an angle to the label's axis and with the M that grows along with it. */
 export function chosen(land, { apart, size, angle }) {
-  const flow = new Flow(land, apart), { d } = flow, v = new Float64Array(flow.length), [gamma, alpha] = [size * Math.cos(angle), size * Math.sin(angle)];
+  const flow = new Flow(land, apart),
+    { d } = flow,
+    v = new Float64Array(flow.length),
+    [gamma, alpha] = [size * Math.cos(angle), size * Math.sin(angle)];
   v[0] = alpha;
   v[d] = gamma;
   for (let i = 0; i < d; i++) v[d + 1 + i * d + i] = gamma / Math.sqrt(d);

@@ -6,35 +6,72 @@ import { product, solve } from "./linalg.js";
 export const count = (d, heads) => heads * (d + 1) * (3 * d + 2) + d + 1;
 
 /** Places of the parts of head i among the weights. */
-const places = (d, i) => { const size = d + 1, K = i * size * (3 * d + 2); return { K, Q: K + size * size, V: K + size * size + size * d }; };
+const places = (d, i) => {
+  const size = d + 1,
+    K = i * size * (3 * d + 2);
+  return { K, Q: K + size * size, V: K + size * size + size * d };
+};
 
 export class Objective {
   constructor(task, heads = 1, residual = false) {
-    const { d } = task, size = d + 1, all = heads + 1, make = (n) => new Float64Array(n); // one head more: the best step, taken away
-    Object.assign(this, { task, heads, residual, d, size, length: count(d, heads), readout: count(d, heads) - size });
+    const { d } = task,
+      size = d + 1,
+      all = heads + 1,
+      make = (n) => new Float64Array(n); // one head more: the best step, taken away
+    Object.assign(this, {
+      task,
+      heads,
+      residual,
+      d,
+      size,
+      length: count(d, heads),
+      readout: count(d, heads) - size,
+    });
     Object.assign(this, { a: make(heads * size), M: make(heads * size * d) }); // effective, in the task's coordinates
     Object.assign(this, { wa: make(all * size), wM: make(all * size * d), h: make(d) }); // in white ones
     Object.assign(this, { ga: make(heads * size), gM: make(heads * size * d), gh: make(d) });
-    Object.assign(this, { one: make(size), along: make(size * d), across: make(size * d), scratch: make(size * d), u: make(d), v: make(d) });
+    Object.assign(this, {
+      one: make(size),
+      along: make(size * d),
+      across: make(size * d),
+      scratch: make(size * d),
+      u: make(d),
+      v: make(d),
+    });
     this.wa[heads * size + d] = -1;
     for (let i = 0; i < d; i++) this.wM[heads * size * d + i * d + i] = task.step[i];
   }
 
-  head(i) { return this.wM.subarray(i * this.size * this.d, (i + 1) * this.size * this.d); }
-  row(i) { return this.wa.subarray(i * this.size, (i + 1) * this.size); }
+  head(i) {
+    return this.wM.subarray(i * this.size * this.d, (i + 1) * this.size * this.d);
+  }
+  row(i) {
+    return this.wa.subarray(i * this.size, (i + 1) * this.size);
+  }
 
   /** a = W_Vᵀ h and M = W_Kᵀ W_Q of every head, as they are and in white coordinates. */
   effective(w) {
-    const { d, size, heads, task, a, M, wa, h, scratch, readout } = this, { tokens, R, mean } = task;
+    const { d, size, heads, task, a, M, wa, h, scratch, readout } = this,
+      { tokens, R, mean } = task;
     a.fill(0);
     M.fill(0);
     for (let i = 0; i < heads; i++) {
       const { K, Q, V } = places(d, i);
-      for (let k = 0; k < size; k++) for (let p = 0; p < size; p++) {
-        a[i * size + p] += w[V + k * size + p] * w[readout + k];
-        for (let j = 0; j < d; j++) M[(i * size + p) * d + j] += w[K + k * size + p] * w[Q + k * d + j];
-      }
-      product(tokens, a.subarray(i * size, (i + 1) * size), size, size, 1, true, false, wa.subarray(i * size, (i + 1) * size));
+      for (let k = 0; k < size; k++)
+        for (let p = 0; p < size; p++) {
+          a[i * size + p] += w[V + k * size + p] * w[readout + k];
+          for (let j = 0; j < d; j++) M[(i * size + p) * d + j] += w[K + k * size + p] * w[Q + k * d + j];
+        }
+      product(
+        tokens,
+        a.subarray(i * size, (i + 1) * size),
+        size,
+        size,
+        1,
+        true,
+        false,
+        wa.subarray(i * size, (i + 1) * size),
+      );
       product(tokens, M.subarray(i * size * d, (i + 1) * size * d), size, size, d, true, false, scratch);
       product(scratch, R, size, d, d, false, false, this.head(i));
     }
@@ -46,14 +83,18 @@ export class Objective {
 
   /** Adds E[G A G] V to `out`, A = left rightᵀ = [[K, u], [vᵀ, e]]: left, right (d+1, j) and V (d+1, k). */
   gramSquare(left, right, j, V, k, out) {
-    const { d, u, v, along, across } = this, { n, bb, xxc, cc } = this.task;
-    let e = 0, trace = 0, yy = 0;
+    const { d, u, v, along, across } = this,
+      { n, bb, xxc, cc } = this.task;
+    let e = 0,
+      trace = 0,
+      yy = 0;
     for (let s = 0; s < j; s++) e += left[d * j + s] * right[d * j + s];
     for (let i = 0; i < d; i++) {
       u[i] = v[i] = 0;
       let diagonal = 0;
       for (let s = 0; s < j; s++) {
-        const x = left[i * j + s], y = right[i * j + s];
+        const x = left[i * j + s],
+          y = right[i * j + s];
         u[i] += x * right[d * j + s];
         v[i] += y * left[d * j + s];
         diagonal += x * y;
@@ -62,17 +103,26 @@ export class Objective {
       yy += bb[i] * diagonal;
     }
     yy += e * cc;
-    for (let s = 0; s < j; s++) for (let t = 0; t < k; t++) { // rightᵀ x and leftᵀ x
-      let r = 0, l = 0;
-      for (let i = 0; i < d; i++) { r += right[i * j + s] * V[i * k + t]; l += left[i * j + s] * V[i * k + t]; }
-      along[s * k + t] = n * n * r;
-      across[s * k + t] = n * l;
-    }
+    for (let s = 0; s < j; s++)
+      for (let t = 0; t < k; t++) {
+        // rightᵀ x and leftᵀ x
+        let r = 0,
+          l = 0;
+        for (let i = 0; i < d; i++) {
+          r += right[i * j + s] * V[i * k + t];
+          l += left[i * j + s] * V[i * k + t];
+        }
+        along[s * k + t] = n * n * r;
+        across[s * k + t] = n * l;
+      }
     for (let i = 0; i < d; i++) {
-      const xy = bb[i] * v[i] + xxc[i] * u[i], yx = xxc[i] * v[i] + bb[i] * u[i], own = n * trace + e * bb[i];
+      const xy = bb[i] * v[i] + xxc[i] * u[i],
+        yx = xxc[i] * v[i] + bb[i] * u[i],
+        own = n * trace + e * bb[i];
       for (let t = 0; t < k; t++) {
         let sum = own * V[i * k + t] + xy * V[d * k + t];
-        for (let s = 0; s < j; s++) sum += left[i * j + s] * along[s * k + t] + right[i * j + s] * across[s * k + t];
+        for (let s = 0; s < j; s++)
+          sum += left[i * j + s] * along[s * k + t] + right[i * j + s] * across[s * k + t];
         out[i * k + t] += sum;
         out[d * k + t] += yx * V[i * k + t];
       }
@@ -90,7 +140,8 @@ export class Objective {
 
   /** Half the gradient of E ŷ² by a of head i, among the first `heads` heads; into this.one. */
   pull(i, heads) {
-    const { d, size, one } = this, M = this.head(i);
+    const { d, size, one } = this,
+      M = this.head(i);
     one.fill(0);
     for (let k = 0; k < heads; k++) this.gramSquare(M, this.head(k), d, this.row(k), 1, one);
     for (let p = 0; p < size; p++) one[p] += this.pulled(M, p);
@@ -101,7 +152,9 @@ export class Objective {
   moment(heads) {
     let sum = this.h.reduce((all, x) => all + x * x, 0);
     for (let i = 0; i < heads; i++) {
-      const one = this.pull(i, heads), a = this.row(i), M = this.head(i);
+      const one = this.pull(i, heads),
+        a = this.row(i),
+        M = this.head(i);
       for (let p = 0; p < this.size; p++) sum += a[p] * (one[p] + this.pulled(M, p));
     }
     return sum;
@@ -109,16 +162,26 @@ export class Objective {
 
   /** Entry (p, j) of E[G a m_fᵀ] / n for a head with row a; its product with M is what agrees with f. */
   target(a, p, j) {
-    const { d, task: { lam } } = this;
+    const {
+      d,
+      task: { lam },
+    } = this;
     return p === d ? lam[j] * a[j] : p === j ? lam[j] * a[d] : 0;
   }
 
   /** E (ŷ − y_q)². */
   loss(w) {
     this.effective(w);
-    const { d, size, heads, task: { q, n } } = this;
+    const {
+      d,
+      size,
+      heads,
+      task: { q, n },
+    } = this;
     let agree = 0;
-    for (let i = 0; i < heads; i++) for (let p = 0; p < size; p++) for (let j = 0; j < d; j++) agree += this.head(i)[p * d + j] * this.target(this.row(i), p, j);
+    for (let i = 0; i < heads; i++)
+      for (let p = 0; p < size; p++)
+        for (let j = 0; j < d; j++) agree += this.head(i)[p * d + j] * this.target(this.row(i), p, j);
     return q - 2 * n * agree + this.moment(heads);
   }
 
@@ -131,12 +194,20 @@ export class Objective {
   /** The loss; its gradient by all weights goes into `g`. */
   gradient(w, g) {
     this.effective(w);
-    const { d, size, heads, task, ga, gM, gh, h } = this, { n, lam, q } = task;
+    const { d, size, heads, task, ga, gM, gh, h } = this,
+      { n, lam, q } = task;
     let value = q;
-    for (let j = 0; j < d; j++) { value += h[j] * h[j]; gh[j] = 2 * h[j]; }
+    for (let j = 0; j < d; j++) {
+      value += h[j] * h[j];
+      gh[j] = 2 * h[j];
+    }
     for (let i = 0; i < heads; i++) {
-      const a = this.row(i), M = this.head(i), one = this.pull(i, heads), own = gM.subarray(i * size * d, (i + 1) * size * d);
-      for (let p = 0; p < size; p++) { // by a: 2 Σ_k E[G M_i M_kᵀ G] a_k + 2 E[G] M_i h − 2n (what agrees with f)
+      const a = this.row(i),
+        M = this.head(i),
+        one = this.pull(i, heads),
+        own = gM.subarray(i * size * d, (i + 1) * size * d);
+      for (let p = 0; p < size; p++) {
+        // by a: 2 Σ_k E[G M_i M_kᵀ G] a_k + 2 E[G] M_i h − 2n (what agrees with f)
         let target = p < d ? lam[p] * M[d * d + p] : 0;
         if (p === d) for (let k = 0; k < d; k++) target += lam[k] * M[k * d + k];
         value += a[p] * (one[p] + this.pulled(M, p) - 2 * n * target);
@@ -145,8 +216,9 @@ export class Objective {
       }
       own.fill(0); // by M: 2 Σ_k E[G a_i a_kᵀ G] M_k + …, by the same formula with the parts exchanged
       for (let k = 0; k < heads; k++) this.gramSquare(a, this.row(k), 1, this.head(k), d, own);
-      for (let p = 0; p < size; p++) for (let j = 0; j < d; j++)
-        own[p * d + j] = 2 * (own[p * d + j] + n * ((p < d ? 1 : q) * a[p] * h[j] - this.target(a, p, j)));
+      for (let p = 0; p < size; p++)
+        for (let j = 0; j < d; j++)
+          own[p * d + j] = 2 * (own[p * d + j] + n * ((p < d ? 1 : q) * a[p] * h[j] - this.target(a, p, j)));
     }
     this.backward(w, g);
     return value;
@@ -154,31 +226,49 @@ export class Objective {
 
   /** From the gradient by a, M and h in white coordinates to that by the weights. */
   backward(w, g) {
-    const { d, size, heads, task: { tokens, R }, ga, gM, gh, scratch, one, readout } = this;
+    const {
+      d,
+      size,
+      heads,
+      task: { tokens, R },
+      ga,
+      gM,
+      gh,
+      scratch,
+      one,
+      readout,
+    } = this;
     g.fill(0);
     for (let i = 0; i < heads; i++) {
-      const { K, Q, V } = places(d, i), own = gM.subarray(i * size * d, (i + 1) * size * d);
+      const { K, Q, V } = places(d, i),
+        own = gM.subarray(i * size * d, (i + 1) * size * d);
       product(tokens, own, size, size, d, false, false, scratch);
       product(scratch, R, size, d, d, false, true, own);
       product(tokens, ga.subarray(i * size, (i + 1) * size), size, size, 1, false, false, one);
-      for (let p = 0; p < size; p++) for (let k = 0; k < size; k++) {
-        g[V + k * size + p] = w[readout + k] * one[p];
-        g[readout + k] += w[V + k * size + p] * one[p];
-        for (let j = 0; j < d; j++) {
-          g[K + k * size + p] += w[Q + k * d + j] * own[p * d + j];
-          g[Q + k * d + j] += w[K + k * size + p] * own[p * d + j];
+      for (let p = 0; p < size; p++)
+        for (let k = 0; k < size; k++) {
+          g[V + k * size + p] = w[readout + k] * one[p];
+          g[readout + k] += w[V + k * size + p] * one[p];
+          for (let j = 0; j < d; j++) {
+            g[K + k * size + p] += w[Q + k * d + j] * own[p * d + j];
+            g[Q + k * d + j] += w[K + k * size + p] * own[p * d + j];
+          }
         }
-      }
     }
-    if (this.residual) for (let i = 0; i < d; i++) for (let j = 0; j < d; j++) g[readout + i] += R[i * d + j] * gh[j];
+    if (this.residual)
+      for (let i = 0; i < d; i++) for (let j = 0; j < d; j++) g[readout + i] += R[i * d + j] * gh[j];
   }
 
   /** Weights whose a (heads, d+1) and M (heads, d+1, d) are given: W_K = I, W_Q = M, W_V = e aᵀ, h = e + h_x. */
   weightsOf(a, M, skip = null) {
-    const { d, size, heads, readout } = this, w = new Float64Array(this.length);
+    const { d, size, heads, readout } = this,
+      w = new Float64Array(this.length);
     for (let i = 0; i < heads; i++) {
       const { K, Q, V } = places(d, i);
-      for (let k = 0; k < size; k++) { w[K + k * size + k] = 1; w[V + d * size + k] = a[i * size + k]; }
+      for (let k = 0; k < size; k++) {
+        w[K + k * size + k] = 1;
+        w[V + d * size + k] = a[i * size + k];
+      }
       for (let k = 0; k < size * d; k++) w[Q + k] = M[i * size * d + k];
     }
     if (skip) w.set(skip, readout);
@@ -188,7 +278,14 @@ export class Objective {
 
   /** One step of gradient descent from the prior mean: a = (−μ, 1), M = [Pᵀ; 0], h_x = μ; the other heads rest. */
   optimalWeights() {
-    const { d, size, heads, task: { P, mean } } = this, a = new Float64Array(heads * size), M = new Float64Array(heads * size * d);
+    const {
+        d,
+        size,
+        heads,
+        task: { P, mean },
+      } = this,
+      a = new Float64Array(heads * size),
+      M = new Float64Array(heads * size * d);
     for (let i = 0; i < d; i++) {
       a[i] = -mean[i];
       for (let j = 0; j < d; j++) M[i * d + j] = P[j * d + i];
@@ -199,17 +296,23 @@ export class Objective {
 
   /** Move an entry of M (or of a, column −1) of a head by `by`, with the least change of W_Q or W_V that does it. */
   nudge(w, head, row, column, by) {
-    const { d, size, readout } = this, { K, Q, V } = places(d, head);
+    const { d, size, readout } = this,
+      { K, Q, V } = places(d, head);
     if (column < 0) {
-      const h = w.subarray(readout), norm = h.reduce((sum, x) => sum + x * x, 0);
+      const h = w.subarray(readout),
+        norm = h.reduce((sum, x) => sum + x * x, 0);
       for (let k = 0; k < size; k++) w[V + k * size + row] += (h[k] * by) / norm;
       return;
     }
-    const unit = new Float64Array(size), key = new Float64Array(size * size);
+    const unit = new Float64Array(size),
+      key = new Float64Array(size * size);
     unit[row] = by;
     for (let i = 0; i < size; i++) for (let k = 0; k < size; k++) key[i * size + k] = w[K + k * size + i];
     const change = solve(key, unit, size, 1);
-    if (change) { for (let k = 0; k < size; k++) w[Q + k * d + column] += change[k]; return; }
+    if (change) {
+      for (let k = 0; k < size; k++) w[Q + k * d + column] += change[k];
+      return;
+    }
     this.effective(w); // a key without an inverse: let it be the identity, and the query M itself
     for (let i = 0; i < size; i++) for (let k = 0; k < size; k++) w[K + i * size + k] = i === k ? 1 : 0;
     for (let i = 0; i < size * d; i++) w[Q + i] = this.M[head * size * d + i];
@@ -221,11 +324,13 @@ export class Objective {
 export function predict({ d, size, heads, a, M, residual, readout }, w, { gram, x }) {
   let y = 0;
   if (residual) for (let j = 0; j < d; j++) y += w[readout + j] * x[j];
-  for (let i = 0; i < heads; i++) for (let r = 0; r < size; r++) {
-    let Ga = 0, Mx = 0;
-    for (let s = 0; s < size; s++) Ga += gram[r * size + s] * a[i * size + s];
-    for (let j = 0; j < d; j++) Mx += M[(i * size + r) * d + j] * x[j];
-    y += Ga * Mx;
-  }
+  for (let i = 0; i < heads; i++)
+    for (let r = 0; r < size; r++) {
+      let Ga = 0,
+        Mx = 0;
+      for (let s = 0; s < size; s++) Ga += gram[r * size + s] * a[i * size + s];
+      for (let j = 0; j < d; j++) Mx += M[(i * size + r) * d + j] * x[j];
+      y += Ga * Mx;
+    }
   return y;
 }

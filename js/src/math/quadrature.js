@@ -4,7 +4,8 @@ import { eigh } from "./linalg.js";
 
 /** Gauss rule of a weight with the recurrence (a, b): the eigenvalues of its Jacobi matrix (Golub and Welsch). */
 function gauss(a, b) {
-  const size = a.length, J = new Float64Array(size * size);
+  const size = a.length,
+    J = new Float64Array(size * size);
   for (let i = 0; i < size; i++) {
     J[i * size + i] = a[i];
     if (i) J[i * size + i - 1] = J[(i - 1) * size + i] = Math.sqrt(b[i]);
@@ -13,18 +14,33 @@ function gauss(a, b) {
   return Array.from(values, (x, j) => [x, vectors[j] ** 2]);
 }
 
-export const normalRule = (count) => gauss(new Array(count).fill(0), Array.from({ length: count }, (_, i) => i));
+export const normalRule = (count) =>
+  gauss(
+    new Array(count).fill(0),
+    Array.from({ length: count }, (_, i) => i),
+  );
 /** χ² with k degrees of freedom. */
-export const chiSquareRule = (k, count) => (k === 0 ? [[0, 1]]
-  : gauss(Array.from({ length: count }, (_, i) => 4 * i + k), Array.from({ length: count }, (_, i) => 4 * i * (i + k / 2 - 1))));
+export const chiSquareRule = (k, count) =>
+  k === 0
+    ? [[0, 1]]
+    : gauss(
+        Array.from({ length: count }, (_, i) => 4 * i + k),
+        Array.from({ length: count }, (_, i) => 4 * i * (i + k / 2 - 1)),
+      );
 
 /** Numbers weight, r0, r1, r2, weight, …: the error of the step η is N(0, ρ²), ρ² = r0 − 2η r1 + η² r2. */
 export function radius(d, n, noise, [a, b, c, e] = [12, 20, 10, 8]) {
-  const nodes = [], normal = normalRule(e), across = chiSquareRule(d - 1, c);
-  for (const [square, p] of chiSquareRule(d, a)) for (const [xi, q] of chiSquareRule(n, b)) for (const [zeta, r] of normal) {
-    const w = Math.sqrt(square), along = w * xi + Math.sqrt(noise * xi) * zeta;
-    for (const [k, s] of across) nodes.push(p * q * r * s, square + noise, along * w, along * along + (square + noise) * xi * k);
-  }
+  const nodes = [],
+    normal = normalRule(e),
+    across = chiSquareRule(d - 1, c);
+  for (const [square, p] of chiSquareRule(d, a))
+    for (const [xi, q] of chiSquareRule(n, b))
+      for (const [zeta, r] of normal) {
+        const w = Math.sqrt(square),
+          along = w * xi + Math.sqrt(noise * xi) * zeta;
+        for (const [k, s] of across)
+          nodes.push(p * q * r * s, square + noise, along * w, along * along + (square + noise) * xi * k);
+      }
   return Float64Array.from(nodes);
 }
 
@@ -32,8 +48,12 @@ export function radius(d, n, noise, [a, b, c, e] = [12, 20, 10, 8]) {
 export function erf(x) {
   if (x < 0) return -erf(-x);
   if (x < 2.5) {
-    let term = x, sum = x;
-    for (let k = 1; Math.abs(term) > 1e-17 * sum; k++) { term *= (-x * x) / k; sum += term / (2 * k + 1); }
+    let term = x,
+      sum = x;
+    for (let k = 1; Math.abs(term) > 1e-17 * sum; k++) {
+      term *= (-x * x) / k;
+      sum += term / (2 * k + 1);
+    }
     return (2 / Math.sqrt(Math.PI)) * sum;
   }
   if (x > 6) return 1;
@@ -48,11 +68,17 @@ const half = 1 / Math.sqrt(2 * Math.PI); // E max(ζ, 0) of a standard normal ζ
 export const LOSSES = {
   squared: { of: (e) => e * e, mean: (square) => square },
   absolute: { of: Math.abs, mean: (square) => 2 * half * Math.sqrt(square) },
-  pinball: { of: (e, { level }) => Math.max(level * e, (level - 1) * e), mean: (square, { level }) => (level * half + (1 - level) * half) * Math.sqrt(square) },
+  pinball: {
+    of: (e, { level }) => Math.max(level * e, (level - 1) * e),
+    mean: (square, { level }) => (level * half + (1 - level) * half) * Math.sqrt(square),
+  },
   Huber: {
     of: (e, { delta }) => (Math.abs(e) < delta ? (e * e) / 2 : delta * (Math.abs(e) - delta / 2)),
     mean: (square, { delta }) => {
-      const rho = Math.sqrt(square), t = delta / rho, density = half * Math.exp((-t * t) / 2), tail = 0.5 - 0.5 * erf(t / Math.SQRT2);
+      const rho = Math.sqrt(square),
+        t = delta / rho,
+        density = half * Math.exp((-t * t) / 2),
+        tail = 0.5 - 0.5 * erf(t / Math.SQRT2);
       return square * (0.5 - tail - t * density) + 2 * delta * (rho * density - (delta / 2) * tail);
     },
   },
@@ -63,17 +89,28 @@ export const LOSSES = {
 export function meanLoss(nodes, name, eta, given) {
   const { mean } = LOSSES[name];
   let sum = 0;
-  for (let i = 0; i < nodes.length; i += 4) sum += nodes[i] * mean(nodes[i + 1] + eta * (eta * nodes[i + 3] - 2 * nodes[i + 2]), given);
+  for (let i = 0; i < nodes.length; i += 4)
+    sum += nodes[i] * mean(nodes[i + 1] + eta * (eta * nodes[i + 3] - 2 * nodes[i + 2]), given);
   return sum;
 }
 
 /** Where a convex f is least between low and high: golden section. */
 export function lowest(f, low, high, steps = 40) {
   const ratio = (Math.sqrt(5) - 1) / 2;
-  let left = high - ratio * (high - low), right = low + ratio * (high - low), atLeft = f(left), atRight = f(right);
+  let left = high - ratio * (high - low),
+    right = low + ratio * (high - low),
+    atLeft = f(left),
+    atRight = f(right);
   for (let k = 0; k < steps; k++) {
-    if (atLeft < atRight) { [high, right, atRight] = [right, left, atLeft]; left = high - ratio * (high - low); atLeft = f(left); }
-    else { [low, left, atLeft] = [left, right, atRight]; right = low + ratio * (high - low); atRight = f(right); }
+    if (atLeft < atRight) {
+      [high, right, atRight] = [right, left, atLeft];
+      left = high - ratio * (high - low);
+      atLeft = f(left);
+    } else {
+      [low, left, atLeft] = [left, right, atRight];
+      right = low + ratio * (high - low);
+      atRight = f(right);
+    }
   }
   return (low + high) / 2;
 }

@@ -5,20 +5,28 @@
 function moments({ from, rows }, n, k) {
   const row = rows[Math.min(k - from, rows.length - 1)];
   if (k >= from) return row;
-  const t = Math.exp(k / 10), left = 1 - 1 / n;
+  const t = Math.exp(k / 10),
+    left = 1 - 1 / n;
   return [t * left, 1 / n, 1 / n, 2 * t * left, 4 * t * t * left * (1 + 1 / n), (4 * t * t * left) / n];
 }
 
 /** Loss and best γ at β = exp(k/10): [one head, the pair], each { loss, gain }. */
 export function softmaxLosses(table, d, n, noise, k) {
-  const sums = [0, 0, 0, 0], weights = [];
+  const sums = [0, 0, 0, 0],
+    weights = [];
   let mass = 0;
   for (let j = -340; j <= 10 * Math.log(Math.sqrt(d) + 9); j += 2) {
-    const x = j / 10, weight = Math.exp(d * x - Math.exp(2 * x) / 2);
-    if (weight > 1e-18) { weights.push([j, weight]); mass += weight; }
+    const x = j / 10,
+      weight = Math.exp(d * x - Math.exp(2 * x) / 2);
+    if (weight > 1e-18) {
+      weights.push([j, weight]);
+      mass += weight;
+    }
   }
   for (const [j, weight] of weights) {
-    const r = Math.exp(j / 10), found = moments(table, n, k + j), w = weight / mass;
+    const r = Math.exp(j / 10),
+      found = moments(table, n, k + j),
+      w = weight / mass;
     for (const pair of [0, 1]) {
       sums[2 * pair] += w * r * found[3 * pair];
       sums[2 * pair + 1] += w * (found[3 * pair + 1] + (d - 1 + noise) * found[3 * pair + 2]);
