@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from npm import ASSETS, npm_package
+from npm import node_modules
 from trouble import Trouble, in_words, write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,8 +91,7 @@ def put_in_place(made: Path, pages: Path) -> None:
 def main() -> None:
     BUILD.mkdir(exist_ok=True)
     with alone(BUILD):
-        for name, version, integrity, _ in ASSETS:
-            npm_package(name, version, integrity)  # before all else: without a network that is over soon
+        node_modules()  # before all else: without a network that is over soon
         put_in_place(draft(BUILD / "draft"), BUILD / "html")
     print(f"The book: {(BUILD / 'html' / 'index.html').as_uri()}")
 

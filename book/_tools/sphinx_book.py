@@ -11,7 +11,7 @@ from typing import Any
 from contents import source
 from docutils import nodes
 from docutils.parsers.rst.roles import CustomRole, generic_custom_role
-from npm import ASSETS, npm_package
+from npm import ASSETS, node_modules
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
@@ -34,11 +34,12 @@ def fetch_assets(app: Sphinx) -> None:
     """Copy MathJax and the widgets' runtime to the pages, before one is written: it notes their checksums."""
     if app.builder.format != "html":
         return
-    for name, version, integrity, wanted in ASSETS:
-        try:
-            package = npm_package(name, version, integrity)
-        except (Trouble, OSError) as error:
-            raise SystemExit(in_words(error)) from None  # Jupyter Book buries other exceptions under its own
+    try:
+        packages = node_modules()
+    except (Trouble, OSError) as error:
+        raise SystemExit(in_words(error)) from None  # Jupyter Book buries other exceptions under its own
+    for name, wanted in ASSETS.items():
+        package = packages / name
         place = Path(app.outdir) / "_static" / name.rpartition("/")[2]
         for pattern in wanted:
             for path in package.glob(pattern):

@@ -322,11 +322,12 @@ def test_without_a_network_a_build_ends_soon(tmp_path, monkeypatch):
     monkeypatch.setattr(npm.sys, "executable", str(tmp_path / "python"))
     assert npm.PATIENCE + 2 <= 12
     monkeypatch.setattr(npm, "PATIENCE", 0.0)
-    monkeypatch.setattr(npm, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(npm, "ROOT", tmp_path)
+    (tmp_path / "package-lock.json").write_text('{"packages": {"node_modules/a": {"integrity": "1"}}}')
     with pytest.raises(Trouble, match=r"Connect and try again\. npm says: nothing for") as raised:
-        npm.npm_package("mathjax", "4", "sha512-")
+        npm.node_modules()
     assert len(str(raised.value).splitlines()) <= 6
-    assert list(npm.CACHE.iterdir()) == []
+    assert not (tmp_path / "node_modules").exists()
 
 
 def test_nothing_is_served_before_the_first_pages(tmp_path, monkeypatch, capsys):

@@ -33,7 +33,6 @@ import lsa
 
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 import weights
-from npm import npm_package
 from sphinx_book import WIDGET_STATE, move_widget_state
 from sphinx_live import place_of
 
@@ -114,7 +113,7 @@ def test_pictures_say_what_they_show(visit):
 def test_accessible(visit, theme):
     page = visit.look(theme=theme)
     if not page.evaluate("() => 'axe' in window"):
-        page.evaluate((npm_package(*AXE) / "axe.min.js").read_text(encoding="utf-8"))
+        page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     bad = [
         f"{violation['id']}: {node['html'][:200]}\n    {node['failureSummary']}"

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
+from helpers import ROOT
+
 HOW = (
     "no Chromium: install one (`apt install chromium`, or `python -m playwright install chromium`) or name "
     "it in the environment variable CHROMIUM, then run `pytest tests/browser`"
@@ -92,11 +94,7 @@ class Visit:
         self.page.close()
 
 
-AXE = (
-    "axe-core",
-    "4.14.0",
-    "sha512-9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ==",
-)
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 # The formulas of a page of the book have been set for its width; other pages have none.
 SET = """() => !document.querySelector('script[src*="page.js"]')
