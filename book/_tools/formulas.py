@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 
@@ -9,12 +10,8 @@ import yaml
 from contents import ROOT, labels
 
 # The colour and line of each actor. One colour for light and dark: 4.3 : 1 or more against either.
-ACTORS = {
-    "layer": ("#007ec6", "solid"),
-    "gd": ("#c55900", "dashed"),
-    "bayes": ("#008a6f", "dotted"),
-    "theory": ("", "solid"),
-}
+PALETTE = json.loads((ROOT / "lsa" / "show" / "palette.json").read_text(encoding="utf-8"))
+ACTORS = {name: (look.get("both", ""), look["line"]) for name, look in PALETTE.items() if "dash" in look}
 
 
 @cache

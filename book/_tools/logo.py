@@ -5,6 +5,7 @@ python book/_tools/logo.py
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import matplotlib
@@ -15,7 +16,8 @@ import numpy as np
 from matplotlib.patches import Ellipse
 
 STATIC = Path(__file__).resolve().parents[1] / "_static"
-LAYER, GD = "#2a8fd0", "#e8711c"  # the actors' hues, in shades that show on light and on dark paper
+PALETTE = json.loads((STATIC.parents[1] / "lsa" / "show" / "palette.json").read_text(encoding="utf-8"))
+LAYER, GD = PALETTE["layer"]["logo"], PALETTE["gd"]["logo"]
 
 
 def draw(path: Path, rings: np.ndarray, line: float) -> None:

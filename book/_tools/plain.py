@@ -10,7 +10,7 @@ import re
 
 import nbformat
 from contents import FORMULA, PROVEN, UNNUMBERED, Block, Label, contents, labels, name_cells, parse
-from formulas import ACTORS, display, expand
+from formulas import ACTORS, PALETTE, display, expand
 from lookup import bibliography, cite, defined_in, overview
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
@@ -20,7 +20,10 @@ HINT = "# Show the code\n"  # JupyterLab shows the first line of a folded cell
 COLLAPSED = "jp-MarkdownHeadingCollapsed"  # JupyterLab folds what follows such a heading
 RUN = "*Run ▸ Run All Cells* brings the figures to life"
 GREY = "#777777 solid"
-BOXES = {"remark": "#007ec6 solid", "experiment": "#8d65cb double", "exercise": "#c55900 dashed"}
+BOXES = {
+    kind: f"{PALETTE[name]['both']} {PALETTE[name]['line']}"
+    for kind, name in {"remark": "layer", "experiment": "experiment", "exercise": "gd"}.items()
+}
 HOW = f"""The chapters in reading order. In a chapter, {RUN}. Code that is not the point is folded:
 click on it. So are the solutions: a button below each heading opens one. Change a number, run its cell again,
 and look."""
