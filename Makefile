@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
+TOOLS  := node_modules/.installed
 # With TORCH="torch==2.13.0 ..." another build of torch than pip's own choice.
 TORCH  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install notebooks book serve lab test margins mutants bench lock clean
+.PHONY: help install notebooks book serve lab js test margins mutants bench lock clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -20,6 +21,12 @@ $(READY): requirements.txt constraints.txt hashes.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r hashes.txt
 	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+# What the JavaScript is checked and bundled with. npm's commands look for node on the path.
+js test: export PATH := $(abspath $(BIN)):$(PATH)
+$(TOOLS): $(READY) package-lock.json
+	$(BIN)/npm ci
 	@touch $@
 
 notebooks: $(READY)  ## run the chapters that have changed: book/source/x.myst.md -> book/x.ipynb
@@ -35,10 +42,14 @@ serve: $(READY)  ## build, show on localhost, and build again whenever a file is
 lab: $(READY)  ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book/0-START-HERE.ipynb
 
+js: $(TOOLS)  ## bundle the live figures: js/src -> lsa/show/live/figures.js
+	$(BIN)/npm run build
+
 test: export LSA_MARGINS = check
-test: $(READY)  ## run every check
+test: $(TOOLS)  ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/npm test
 	$(BIN)/python -m pytest -n logical --dist loadfile
 	$(BIN)/python -m pytest -n logical --dist loadfile --nbval book/
 
@@ -55,4 +66,4 @@ lock: $(READY)  ## write down the versions of everything installed, and the hash
 	$(BIN)/python book/_tools/lock.py
 
 clean:  ## delete what can be made again
-	rm -rf _build $(VENV) *.egg-info
+	rm -rf _build node_modules $(VENV) *.egg-info

@@ -31,7 +31,7 @@ from trouble import Trouble, in_words, write_whole
 from weave import for_the_index, for_the_notebook, for_the_page
 
 from lsa.show.live.widget import STUB
-from lsa.show.still import lighter
+from lsa.show.thumbnail import lighter
 
 RECORD = ROOT / "_build" / "notebooks.json"
 WIDGETS = "application/vnd.jupyter.widget-state+json"
@@ -92,7 +92,7 @@ async def execute(path: Path) -> nbformat.NotebookNode:
 
 def fingerprint(name: str) -> str:
     """A hash of everything that decides what a chapter's outputs should be, and of the notebook as it is."""
-    package = sorted(path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".css"))
+    package = sorted(path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".json"))
     code = [cell.source for cell in read_source(source(name)).cells if cell.cell_type == "code"]
     data = [path for path in (ROOT / "benchmarks").glob("*.json") if path.name in "".join(code)]
     digest = hashlib.sha256(json.dumps(code).encode())

@@ -1,4 +1,4 @@
-"""A picture in a widget's stead, for readers who have not run its cell: small, and stored with the output."""
+"""A picture of a widget for readers who have not run its cell: small, and stored with the output."""
 
 import base64
 import io
@@ -16,7 +16,7 @@ def publishing() -> bool:
     return os.environ.get(PUBLISH) == "1"
 
 
-def still(figure: Figure) -> bytes:
+def thumbnail(figure: Figure) -> bytes:
     """The figure as a small PNG."""
     # a figure without layout engine would leave savefig with that of rcParams, which it was not made for
     no_layout = {"figure.constrained_layout.use": False, "figure.autolayout": False}
@@ -37,7 +37,7 @@ def lighter(png: str) -> str:
     return png if picture.mode == "P" else base64.b64encode(small_png(picture.convert("RGB"))).decode()
 
 
-def with_still(bundle: dict | tuple | None, picture: bytes | None) -> dict | tuple | None:
+def with_thumbnail(bundle: dict | tuple | None, picture: bytes | None) -> dict | tuple | None:
     """What `_repr_mimebundle_` of a widget returns, with a picture for where the widget cannot be shown."""
     data = bundle[0] if isinstance(bundle, tuple) else bundle  # anywidget adds metadata
     if data is not None and picture is not None:

@@ -1,9 +1,9 @@
-import { button, choice, slider } from "./controls.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { normals, product } from "./linalg.js";
-import { area, arrow, contours, dots, ellipsePoints, handle, line, text } from "./marks.js";
-import { covariance, makeTask } from "./task.js";
+import { button, choice, slider } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { normals, product } from "../math/linalg.js";
+import { area, arrow, contours, dots, ellipsePoints, handle, line, text } from "../kit/marks.js";
+import { covariance, makeTask } from "../math/task.js";
 
 // Data and preconditioner as ellipses, and what they do to a step: w is dragged, the bottom of a valley; the arrows are
 // the mean steps of all prompts with this w, the dots those of single prompts.
@@ -22,7 +22,7 @@ const angle = (u, v) =>
     180) /
   Math.PI;
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, {
     condition: 8,
     degrees: 30,
@@ -156,5 +156,3 @@ const eigenvalues = ([a, b, , c]) => {
     half = Math.hypot((a - c) / 2, b);
   return [mean - half, mean + half];
 };
-
-export default { render };

@@ -1,8 +1,8 @@
-import { button, choice, slider } from "./controls.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { arrow, cells, dots, handle, line, text, tint } from "./marks.js";
-import { actOn, meanOverImages, meanTensor, promptOf } from "./orbit.js";
+import { button, choice, slider } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { arrow, cells, dots, handle, line, text, tint } from "../kit/marks.js";
+import { actOn, meanOverImages, meanTensor, promptOf } from "../math/symmetry.js";
 
 // The proof's two symmetries by hand: turn a prompt, flip it, and watch the means of r_l G_jk over its images.
 
@@ -10,7 +10,7 @@ const COLUMNS = ["x_1x_1", "x_1x_2", "x_2x_2", "x_1y", "x_2y", "yy"];
 
 const written = (x) => (Math.abs(x) < 0.005 ? 0 : x).toFixed(2).replace("-", "−");
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, {
       degrees: 0,
       images: "turn",
@@ -184,5 +184,3 @@ function render(given) {
     fig.numbers({ trace: half, even: largest([0, 1, 2, 5]), eta, tensor: T.flat() });
   });
 }
-
-export default { render };

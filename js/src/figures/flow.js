@@ -1,8 +1,8 @@
-import { button, choice, slider } from "./controls.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { dots, graph, handle, line, rule, text } from "./marks.js";
-import { chosen, follow, isotropic } from "./valley.js";
+import { button, choice, slider } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { dots, graph, handle, line, rule, text } from "../kit/marks.js";
+import { chosen, follow, isotropic } from "../math/gradient_flow.js";
 
 // Gradient flow over the landscape of one head: many starts, each in the colour of the place where it ends.
 
@@ -15,7 +15,7 @@ const LOOKS = {
   undecided: { actor: "muted", dash: "6 4" },
 };
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, {
     d: 3,
     n: 40,
@@ -195,5 +195,3 @@ function render(given) {
     fig.numbers({ best, caught: caught ?? "", optimum: count("optimum"), trap: count("trap") });
   });
 }
-
-export default { render };

@@ -1,14 +1,14 @@
-import { button, slider } from "./controls.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { dots, graph, line, rule, text } from "./marks.js";
-import { eigenvalues, gaussNodes, jacobi, ladderLoss, limitLoss, recovered } from "./wishart.js";
+import { button, slider } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { dots, graph, line, rule, text } from "../kit/marks.js";
+import { eigenvalues, gaussNodes, jacobi, ladderLoss, limitLoss, recovered } from "../math/wishart.js";
 
 // What k steps of gradient descent recover of each direction, next to ridge, and the ladder of their losses.
 
 const MOST = 12;
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { n: 10, d: 5, noise_variance: 0.25, k: 3, seed: 1 });
   fig.row("19rem");
   const filter = fig.plot({
@@ -97,5 +97,3 @@ function render(given) {
     fig.numbers({ loss, nodes });
   });
 }
-
-export default { render };

@@ -1,8 +1,8 @@
-import { button, choice, slider } from "./controls.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { dots, graph, handle, rule, text } from "./marks.js";
-import { landmarks, stepLoss, weightsAt } from "./steps.js";
+import { button, choice, slider } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { dots, graph, handle, rule, text } from "../kit/marks.js";
+import { landmarks, stepLoss, weightsAt } from "../math/steps.js";
 
 // A layer trained at one length and tested at another, or with every example repeated: sum, mean, and mean with null keys.
 
@@ -12,7 +12,7 @@ const LINES = [
   ["nulls", "theory", "mean + null keys"],
 ];
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { n: 10, d: 5, noise_variance: 0.25, seen: 10, copies: 1 });
   fig.bar(
     choice("copies", {
@@ -105,5 +105,3 @@ function render(given) {
     fig.numbers({ ...now, silent, best, useless });
   });
 }
-
-export default { render };

@@ -1,13 +1,13 @@
-import { menu, slider } from "./controls.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { dots, graph, line, rule, text } from "./marks.js";
-import { LOSSES, lowest, meanLoss, radius } from "./quadrature.js";
-import { stepLoss } from "./steps.js";
+import { menu, slider } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { dots, graph, line, rule, text } from "../kit/marks.js";
+import { LOSSES, lowest, meanLoss, radius } from "../math/quadrature.js";
+import { stepLoss } from "../math/steps.js";
 
 // Any convex loss: it chooses the step, and nothing else. The pinball's level moves nothing at all.
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { loss: "pinball", level: 0.8, delta: 1, d: 5, n: 10, noise_variance: 0.25 });
   fig.controls([
     menu("loss", {
@@ -102,5 +102,3 @@ function render(given) {
     fig.numbers({ step: best, star, least: of(best) * zero });
   });
 }
-
-export default { render };

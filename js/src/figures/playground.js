@@ -1,12 +1,12 @@
-import { button, menu, slider, toggle } from "./controls.js";
-import { Objective, predict } from "./core.js";
-import { METHODS, randomWeights } from "./descend.js";
-import { make, power, short } from "./dom.js";
-import { Grid } from "./grid.js";
-import { by, Figure } from "./kit.js";
-import { dots, line, text } from "./marks.js";
-import { changed, DEFAULTS, fromAddress, PRESETS, presetState, python, says, taskOf } from "./presets.js";
-import { samplePrompts } from "./task.js";
+import { button, menu, slider, toggle } from "../kit/controls.js";
+import { Objective, predict } from "../math/loss.js";
+import { METHODS, randomWeights } from "../math/descend.js";
+import { make, power, short } from "../kit/dom.js";
+import { Grid } from "../kit/grid.js";
+import { by, Figure } from "../kit/figure.js";
+import { dots, line, text } from "../kit/marks.js";
+import { changed, DEFAULTS, fromAddress, PRESETS, presetState, python, says, taskOf } from "../math/presets.js";
+import { samplePrompts } from "../math/task.js";
 
 // The layer trains in the page, on the exact loss.
 
@@ -29,7 +29,7 @@ const same = (wanted, state) =>
   Object.entries(wanted).every(([name, value]) => name === "speed" || state[name] === value);
 const linear = (s) => s.family === "linear";
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { ...DEFAULTS, preset: "" }),
     { state } = fig;
   if (given.model.onPage) Object.assign(state, fromAddress(location.hash));
@@ -122,7 +122,7 @@ function render(given) {
     patience: 20_000,
     step: () => {
       let more = true;
-      for (let k = 0; more && k < (fig.calm.matches ? 20 : state.speed); k++) more = advance();
+      for (let k = 0; more && k < (fig.reducedMotion.matches ? 20 : state.speed); k++) more = advance();
       return more;
     },
   });
@@ -255,7 +255,7 @@ function render(given) {
       max: 100,
       log: true,
       whole: true,
-      when: () => !fig.calm.matches,
+      when: () => !fig.reducedMotion.matches,
     }),
   ]);
   const link = () => location.href.replace(/#.*/, "") + address();
@@ -415,7 +415,7 @@ function render(given) {
   }
 
   fig.extra = () => ({ weights: Array.from(weights), step });
-  fig.rested = () => {
+  fig.onIdle = () => {
     if (given.model.onPage) history_(address());
   };
   const history_ = (hash) => {
@@ -439,5 +439,3 @@ function render(given) {
   }
   return fig.begin(draw);
 }
-
-export default { render };

@@ -1,10 +1,10 @@
-import { button, slider } from "./controls.js";
-import { Objective } from "./core.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { identity } from "./linalg.js";
-import { area, dots, handle, line, text } from "./marks.js";
-import { makeTask } from "./task.js";
+import { button, slider } from "../kit/controls.js";
+import { Objective } from "../math/loss.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { identity } from "../math/linalg.js";
+import { area, dots, handle, line, text } from "../kit/marks.js";
+import { makeTask } from "../math/task.js";
 
 // Why one step is optimal, in one picture. Predictors are points, their distance is √E(difference)². What the layer can
 // say contains a plane: g Xᵀy·x_q + e (XᵀX u)·x_q, the layers with a = (e u, g), M = [I; 0], |u| = 1. The truth stands
@@ -14,7 +14,7 @@ const DEPTH = [0.4, 0.42]; // how the direction into the page is drawn
 const project = ([x, y, z]) => [x + DEPTH[0] * y, z + DEPTH[1] * y];
 const lift = ([u, v]) => [u - (DEPTH[0] / DEPTH[1]) * v, v / DEPTH[1]]; // of a point on the plane
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { d: 5, n: 10, noise_variance: 0.25, across: 1.1, into: -1.2 }),
     { state } = fig;
   fig.row("20rem");
@@ -158,5 +158,3 @@ function render(given) {
     fig.numbers({ loss, best, distance, g, e });
   });
 }
-
-export default { render };

@@ -1,9 +1,9 @@
-import { dot, gram, layerWeights, ridgeWeights, stepWeights, trainedLayer } from "./context.js";
-import { button, choice, slider, toggle } from "./controls.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { normals } from "./linalg.js";
-import { arrow, dots, graph, handle, legend, line, rule, text, tint } from "./marks.js";
+import { dot, gram, layerWeights, ridgeWeights, stepWeights, trainedLayer } from "../math/context.js";
+import { button, choice, slider, toggle } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { normals } from "../math/linalg.js";
+import { arrow, dots, graph, handle, legend, line, rule, text, tint } from "../kit/marks.js";
 
 // The claim in one picture: drag a prompt, and the trained layer answers as one step of gradient descent.
 // d = 1: points and lines. d = 2: examples in the plane, and the weights that are made of them, as arrows.
@@ -12,7 +12,7 @@ const MOST = 14,
   REACH = 3,
   TALL = 4;
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, {
     d: 1,
     noise_variance: 0.1,
@@ -293,5 +293,3 @@ function render(given) {
     fig.numbers({ layer, gd, bayes, step: now.step, eta: now.eta });
   });
 }
-
-export default { render };

@@ -1,7 +1,7 @@
-import { action, average, dimension, MODELS, randomTensor } from "./average.js";
-import { button, choice, menu, slider } from "./controls.js";
-import { by, Figure } from "./kit.js";
-import { cells, text } from "./marks.js";
+import { action, average, dimension, MODELS, randomTensor } from "../math/average.js";
+import { button, choice, menu, slider } from "../kit/controls.js";
+import { by, Figure } from "../kit/figure.js";
+import { cells, text } from "../kit/marks.js";
 
 // A random tensor of weights and its average over a group: what symmetry leaves of it.
 
@@ -35,7 +35,7 @@ const written = (letters, names) =>
     })
     .join("");
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { model: "linear", d: 3, group: "orthogonal", progress: 1, seed: 1 });
   let key = null,
     acting,
@@ -159,5 +159,3 @@ function render(given) {
     });
   });
 }
-
-export default { render };

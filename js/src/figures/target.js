@@ -1,10 +1,10 @@
-import { dot, stepWeights } from "./context.js";
-import { button, menu, slider, toggle } from "./controls.js";
-import { short, svg } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { normals } from "./linalg.js";
-import { arrow, dots, graph, handle, text, tint } from "./marks.js";
-import { planar, planarMoments, stepLoss } from "./planar.js";
+import { dot, stepWeights } from "../math/context.js";
+import { button, menu, slider, toggle } from "../kit/controls.js";
+import { short, svg } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { normals } from "../math/linalg.js";
+import { arrow, dots, graph, handle, text, tint } from "../kit/marks.js";
+import { planar, planarMoments, stepLoss } from "../math/planar.js";
 
 // A nonlinear target in the plane, to be turned: the layer's answer is a line, and it is one step of gradient descent.
 
@@ -60,7 +60,7 @@ const labelled = (xs, ys, limit) => ({
     ]),
 });
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, {
     family: "relu",
     degrees: 35,
@@ -179,5 +179,3 @@ function render(given) {
     fig.numbers({ c, s, step: best, eta, loss: loss(eta), best: loss(best), m, weights: step });
   });
 }
-
-export default { render };

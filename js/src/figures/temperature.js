@@ -1,8 +1,8 @@
-import { slider } from "./controls.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { dots, line, rule } from "./marks.js";
-import { scoreFloor, softmaxLosses } from "./scores.js";
+import { slider } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { dots, line, rule } from "../kit/marks.js";
+import { scoreFloor, softmaxLosses } from "../math/scores.js";
 
 // The exact loss of softmax attention against its inverse temperature β: one head, the ± pair, and linear attention.
 
@@ -17,7 +17,7 @@ const level = (value, look) =>
     look,
   );
 
-function render(given) {
+export function render(given) {
   const { lengths, from, rows } = given.model.get("table");
   const fig = new Figure(given, { length: lengths.indexOf(10), d: 2, noise_variance: 0.25, k: 0 });
   const plot = fig.plot({
@@ -87,5 +87,3 @@ function render(given) {
     fig.numbers({ head: now[0][1], pair: now[1][1], linear, floor });
   });
 }
-
-export default { render };

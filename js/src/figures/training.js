@@ -1,11 +1,11 @@
-import { button, slider } from "./controls.js";
-import { Objective, predict } from "./core.js";
-import { atAngle, trapAngles } from "./curve.js";
-import { Adam, randomWeights } from "./descend.js";
-import { power, short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { cells, dots, line, rule, text } from "./marks.js";
-import { makeTask, samplePrompts } from "./task.js";
+import { button, slider } from "../kit/controls.js";
+import { Objective, predict } from "../math/loss.js";
+import { atAngle, trapAngles } from "../math/landscape.js";
+import { Adam, randomWeights } from "../math/descend.js";
+import { power, short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { cells, dots, line, rule, text } from "../kit/marks.js";
+import { makeTask, samplePrompts } from "../math/task.js";
 
 // One layer trains on the exact loss, by the steps of lsa.fit with Adam; the whole run is kept, to be walked through.
 
@@ -14,7 +14,7 @@ const STEPS = 400,
   SCALE = 0.1,
   PROMPTS = 80;
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { show: "weights", d: 5, n: 10, noise_variance: 0.25, seed: 1, step: 15 });
   const weights = fig.state.show === "weights";
   let key = null,
@@ -187,5 +187,3 @@ function render(given) {
     fig.numbers({ loss, best: task.best, excess });
   });
 }
-
-export default { render };

@@ -1,12 +1,12 @@
-import { button, slider } from "./controls.js";
-import { Objective } from "./core.js";
-import { angleOf, atAngle, leastLoss, trapAngles } from "./curve.js";
-import { Adam, randomWeights } from "./descend.js";
-import { short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { normals } from "./linalg.js";
-import { dots, handle, line, rule, text } from "./marks.js";
-import { makeTask } from "./task.js";
+import { button, slider } from "../kit/controls.js";
+import { Objective } from "../math/loss.js";
+import { angleOf, atAngle, leastLoss, trapAngles } from "../math/landscape.js";
+import { Adam, randomWeights } from "../math/descend.js";
+import { short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { normals } from "../math/linalg.js";
+import { dots, handle, line, rule, text } from "../kit/marks.js";
+import { makeTask } from "../math/task.js";
 
 // The landscape of H heads as a curve: a ball that rolls down it, and real layers that are trained beside it.
 
@@ -15,7 +15,7 @@ const RUNS = 12,
   RIGHT = Math.PI / 2,
   DEGREE = 180 / Math.PI;
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { d: 2, n: 6, noise_variance: 0.3, heads: 1, angle: 74, seed: 1 });
   let runs = [],
     done = 0;
@@ -145,5 +145,3 @@ function render(given) {
     });
   });
 }
-
-export default { render };

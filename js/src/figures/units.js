@@ -1,12 +1,12 @@
-import { field, menu } from "./controls.js";
-import { bestOf, LAWS, OUTPUTS, PRESETS } from "./conventions.js";
-import { make, rich, short } from "./dom.js";
-import { by, Figure } from "./kit.js";
-import { dots, graph, rule } from "./marks.js";
+import { field, menu } from "../kit/controls.js";
+import { bestOf, LAWS, OUTPUTS, PRESETS } from "../math/conventions.js";
+import { make, rich, short } from "../kit/dom.js";
+import { by, Figure } from "../kit/figure.js";
+import { dots, graph, rule } from "../kit/marks.js";
 
 // A form: your set-up in, the best step and the best loss of one layer out, in your units.
 
-function render(given) {
+export function render(given) {
   const fig = new Figure(given, { ...PRESETS["von Oswald et al., code"], preset: "von Oswald et al., code" }),
     { state } = fig;
   fig.changed = (changes) => {
@@ -86,5 +86,3 @@ function render(given) {
     fig.numbers({ eta, loss, yourStep: eta * E, yourLoss: loss * L });
   });
 }
-
-export default { render };

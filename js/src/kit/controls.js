@@ -1,5 +1,4 @@
 import { make, rich, short, spoken } from "./dom.js";
-import { THUMB } from "./style.js";
 
 // Controls of a figure. Each is a function of the figure that gives { node, refresh(state) }; it speaks to the figure by
 // fig.set({ name: value }). `when(state)` hides it, `actor` colours it.
@@ -79,7 +78,7 @@ export const slider =
           const [place, words] = mark(state) ?? [NaN, ""],
             t = from(place);
           pointer.hidden = !(t >= 0 && t <= 1);
-          pointer.style.left = `calc(${THUMB / 2}px + ${t} * (100% - ${THUMB}px))`;
+          pointer.style.left = `calc(var(--thumb) / 2 + ${t} * (100% - var(--thumb)))`;
           pointer.replaceChildren(make("span", {}, ...rich(words)));
         }
         node.hidden = !(when?.(state) ?? true);

@@ -1,6 +1,6 @@
 import { make, rich, spoken } from "./dom.js";
 import { Plot } from "./plot.js";
-import { dress } from "./style.js";
+import { adoptStyles } from "./style.js";
 
 // A live figure: a state, controls and plots that follow it, a sentence that says what is seen. anywidget calls
 // render({ model, el }) in JupyterLab, book/_static/live.js on the page; `model` holds what Python gave.
@@ -19,7 +19,7 @@ export class Figure {
     );
     this.host = make("div");
     this.shadow = this.host.attachShadow({ mode: "open" });
-    dress(this.shadow);
+    adoptStyles(this.shadow);
     this.host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab keeps its single-key commands to itself
     this.root = make("div", { className: "live" });
     this.root.setAttribute("role", "group");
@@ -29,13 +29,13 @@ export class Figure {
     el.append(this.host);
     this.parts = [];
     this.plots = [];
-    this.calm = matchMedia("(prefers-reduced-motion: reduce)");
+    this.reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
     this.seen = true;
     this.watch = new IntersectionObserver(([{ isIntersecting }]) => {
       this.seen = isIntersecting;
     });
     this.watch.observe(this.host);
-    this.heard = Object.keys(state).map((name) => {
+    this.listeners = Object.keys(state).map((name) => {
       const hear = () => {
         const value = model.get(name);
         if (value !== undefined && !same(value, this.state[name])) this.set({ [name]: value });
@@ -50,8 +50,8 @@ export class Figure {
     Object.assign(this.state, changes);
     this.changed?.(changes);
     this.redraw();
-    clearTimeout(this.resting);
-    this.resting = setTimeout(() => this.publish(), 250);
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => this.publish(), 250);
   }
 
   publish() {
@@ -59,7 +59,7 @@ export class Figure {
       if (!same(this.model.get(name), value)) this.model.set(name, structuredClone(value));
     this.model.save_changes();
     this.host.dataset.state = JSON.stringify(this.state);
-    this.rested?.();
+    this.onIdle?.();
     if (this.spoken && this.status.textContent !== this.spoken) this.status.textContent = this.spoken;
   }
 
@@ -119,7 +119,7 @@ export class Figure {
   say(...parts) {
     if (!this.line) {
       this.line = make("p", { className: "says", ariaHidden: "true" });
-      this.status = make("p", { className: "heard" }); // told when the hand rests, not at every step of it
+      this.status = make("p", { className: "spoken" }); // told when the hand rests, not at every step of it
       this.status.setAttribute("role", "status");
       this.root.append(this.line, this.status);
     }
@@ -148,7 +148,7 @@ export class Figure {
     const go = () => {
       if (!this.running) return;
       let more = true;
-      if (this.calm.matches) {
+      if (this.reducedMotion.matches) {
         for (const until = performance.now() + 30; more && performance.now() < until; )
           more = --this.left > 0 && step();
       } else if (this.seen) {
@@ -186,11 +186,11 @@ export class Figure {
     return () => {
       cancelAnimationFrame(this.frame);
       cancelAnimationFrame(this.tick);
-      clearTimeout(this.resting);
+      clearTimeout(this.idle);
       this.running = false;
       this.watch.disconnect();
       for (const plot of this.plots) plot.watch.disconnect();
-      for (const [name, call] of this.heard) this.model.off(name, call);
+      for (const [name, call] of this.listeners) this.model.off(name, call);
     };
   }
 }

@@ -1,4 +1,4 @@
-import { count } from "./core.js";
+import { count } from "./loss.js";
 import { normals } from "./linalg.js";
 
 // Ways down: step(w, rate) changes the weights w and returns the loss before the step.

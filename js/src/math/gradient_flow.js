@@ -1,4 +1,4 @@
-import { Objective } from "./core.js";
+import { Objective } from "./loss.js";
 import { normals, product } from "./linalg.js";
 import { makeTask } from "./task.js";
 
