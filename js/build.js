@@ -1,5 +1,6 @@
-// Bundles the live figures into lsa/show/live/figures.js (or the file that is named): `make js`. The package ships that file, so
-// that nobody needs node to use it. It is a classic script, for a page opened from a file may load no modules.
+// Bundles the live figures into lsa/show/live/figures.js (or the file that is named): `make js`. The package
+// ships that file, so that nobody needs node to use it. It is a classic script, for a page opened from a file
+// may load no modules.
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";

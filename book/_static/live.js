@@ -1,5 +1,6 @@
-// Brings the live figures of a page to life: lsaFigures draws each; its place holds the values it begins with.
-// Deferred, so that all places are there. The model is what anywidget gives a figure in JupyterLab, without a kernel.
+// Brings the live figures of a page to life: lsaFigures draws each; its place holds the values it begins
+// with. Deferred, so that all places are there. The model is what anywidget gives a figure in JupyterLab,
+// without a kernel.
 (() => {
   const model = (values) => {
     const listeners = new EventTarget();

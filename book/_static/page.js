@@ -30,7 +30,8 @@
     later = setTimeout(async () => {
       const formulas = window.MathJax?.startup?.document;
       if (formulas && root.dataset.setFor !== String(innerWidth)) {
-        formulas.state(0, true); // back to what was written: a formula in its place would be measured with its old width
+        // back to what was written: a formula in its place would be measured with its old width
+        formulas.state(0, true);
         await MathJax.typesetPromise();
       }
       settle();

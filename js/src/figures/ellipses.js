@@ -1,12 +1,13 @@
 import { button, choice, slider } from "../kit/controls.js";
 import { short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
-import { normals, product } from "../math/linalg.js";
 import { area, arrow, contours, dots, ellipsePoints, handle, line, text } from "../kit/marks.js";
+import { normals, product } from "../math/linalg.js";
+import { clamp } from "../math/scalar.js";
 import { covariance, makeTask } from "../math/task.js";
 
-// Data and preconditioner as ellipses, and what they do to a step: w is dragged, the bottom of a valley; the arrows are
-// the mean steps of all prompts with this w, the dots those of single prompts.
+// Data and preconditioner as ellipses, and what they do to a step: w is dragged, the bottom of a valley; the
+// arrows are the mean steps of all prompts with this w, the dots those of single prompts.
 
 const PROMPTS = 60,
   square = (A) => [
@@ -18,8 +19,7 @@ const times = (A, k) => A.map((x) => x * k),
   mul = (A, B) => product(A, B, 2, 2, 2),
   trace = (A) => A[0] + A[3];
 const angle = (u, v) =>
-  (Math.acos(Math.max(-1, Math.min(1, (u[0] * v[0] + u[1] * v[1]) / (Math.hypot(...u) * Math.hypot(...v))))) *
-    180) /
+  (Math.acos(clamp((u[0] * v[0] + u[1] * v[1]) / (Math.hypot(...u) * Math.hypot(...v)), -1, 1)) * 180) /
   Math.PI;
 
 export function render(given) {
@@ -90,7 +90,9 @@ export function render(given) {
         line(ellipsePoints(square(same)), { actor: "layer", width: 4, label: "layer: P*" }),
         line(ellipsePoints(square(inverse)), { actor: "theory", width: 1.5, label: "Σ⁻¹" }),
       ],
-      alt: `Inputs with condition number ${short(condition)}, turned by ${degrees} degrees, and the ellipse of the layer's preconditioner.`,
+      alt:
+        `Inputs with condition number ${short(condition)}, turned by ${degrees} degrees, ` +
+        `and the ellipse of the layer's preconditioner.`,
     });
     const toward = act(sigma, w),
       plain = times(toward, n * eta),
@@ -145,7 +147,8 @@ export function render(given) {
       ". ",
       prior === "matched"
         ? "Its preconditioner is η* Σ⁻¹: long where the data is short."
-        : `Its preconditioner has condition number ${short(ratio)}, on the way from the prior's 1 to that of Σ⁻¹, ${short(condition)}. Take more examples.`,
+        : `Its preconditioner has condition number ${short(ratio)}, on the way from the prior's 1 ` +
+            `to that of Σ⁻¹, ${short(condition)}. Take more examples.`,
     );
     fig.numbers({ plain: eta, best: task.best, P: [...P], off });
   });

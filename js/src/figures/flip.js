@@ -4,7 +4,8 @@ import { by, Figure } from "../kit/figure.js";
 import { arrow, cells, dots, handle, line, text, tint } from "../kit/marks.js";
 import { actOn, meanOverImages, meanTensor, promptOf } from "../math/symmetry.js";
 
-// The proof's two symmetries by hand: turn a prompt, flip it, and watch the means of r_l G_jk over its images.
+// The proof's two symmetries by hand: turn a prompt, flip it, and watch the means of r_l G_jk over its
+// images.
 
 const COLUMNS = ["x_1x_1", "x_1x_2", "x_2x_2", "x_1y", "x_2y", "yy"];
 
@@ -12,18 +13,17 @@ const written = (x) => (Math.abs(x) < 0.005 ? 0 : x).toFixed(2).replace("-", "�
 
 export function render(given) {
   const fig = new Figure(given, {
-      degrees: 0,
-      images: "turn",
-      prompts: 1,
-      points: [
-        [1.4, 0.3],
-        [0.2, 1.2],
-        [-0.9, 0.6],
-        [0.5, -1.1],
-      ],
-      w: [0.9, 0.5],
-    }),
-    { state } = fig;
+    degrees: 0,
+    images: "turn",
+    prompts: 1,
+    points: [
+      [1.4, 0.3],
+      [0.2, 1.2],
+      [-0.9, 0.6],
+      [0.5, -1.1],
+    ],
+    w: [0.9, 0.5],
+  });
   fig.row("15rem");
   const plane = fig.plot({
     title: "A prompt and its image",
@@ -47,10 +47,7 @@ export function render(given) {
   fig.bar(
     fig.player({
       words: ["▶ Turn", "❚❚ Stop"],
-      step: () => {
-        state.degrees = state.degrees >= 360 ? 0 : Math.min(state.degrees + 2, 360);
-        return state.degrees < 360;
-      },
+      ...fig.walk("degrees", 2, 360),
     }),
     choice("images", {
       label: "images",
@@ -80,7 +77,7 @@ export function render(given) {
     const shown = points.map((x, i) => ({ x: turned(x), y: ys[i] }));
     plane.show({
       marks: [
-        ...points.map((x, i) =>
+        ...points.map((x, _i) =>
           arrow([0, 0], turned(x), { actor: "muted", width: 1.2, dash: "", head: 0.1 }),
         ),
         ...(flip

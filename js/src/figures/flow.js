@@ -82,19 +82,8 @@ export function render(given) {
     slider("n", { label: "examples n", min: 1, max: 200, log: true, whole: true }),
     slider("d", { label: "dimension d", min: 2, max: 5, whole: true }),
   ]);
-  const step = () => {
-    const progress = Math.min(1, fig.state.progress + 0.006);
-    Object.assign(fig.state, { progress });
-    return progress < 1;
-  };
-  const player = fig.player({ words: ["▶ Train", "❚❚ Pause"], step });
-  const begin = fig.start;
-  fig.start = () => {
-    if (fig.state.progress >= 1) fig.state.progress = 0;
-    begin();
-  };
   fig.bar(
-    player,
+    fig.player({ words: ["▶ Train", "❚❚ Pause"], ...fig.walk("progress", 0.006) }),
     choice("apart", {
       label: "keys and queries",
       options: [
@@ -135,10 +124,11 @@ export function render(given) {
           shift: [0, 14],
         }),
       );
+    const where = barrier ? `with a trap at ${short(barrier.trap * DEGREES)} degrees` : "without a trap";
     map.show({
       y: [low, top],
       marks: [
-        graph((x) => V(x >= 90 ? Infinity : Math.tan(x / DEGREES) ** 2), {
+        graph((x) => V(x / DEGREES), {
           actor: "ink",
           width: 3,
           dash: "",
@@ -161,7 +151,7 @@ export function render(given) {
           shift: [s.angle > 60 ? -14 : 14, -2],
         }),
       ],
-      alt: `The least loss at every angle of a, ${barrier ? `with a trap at ${short(barrier.trap * DEGREES)} degrees` : "without a trap"}, and ${COUNT} starts on their way down.`,
+      alt: `The least loss at every angle of a, ${where}, and ${COUNT} starts on their way down.`,
     });
     course.show({
       x: [EARLY, last],

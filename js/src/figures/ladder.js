@@ -8,6 +8,8 @@ import { eigenvalues, gaussNodes, jacobi, ladderLoss, limitLoss, recovered } fro
 
 const MOST = 12;
 
+const written = (numbers, digits = 3) => numbers.map((x) => short(x, digits)).join(", ");
+
 export function render(given) {
   const fig = new Figure(given, { n: 10, d: 5, noise_variance: 0.25, k: 3, seed: 1 });
   fig.row("19rem");
@@ -47,6 +49,7 @@ export function render(given) {
     const losses = Array.from({ length: MOST + 1 }, (_, j) => [j, ladderLoss(recursion, d, noise, j)]),
       loss = losses[k][1];
     const right = 1.06 * Math.max(gaussNodes(recursion, 6).at(-1), nodes.at(-1)),
+      steps = nodes.map((x) => 1 / (x + noise)),
       ridge = (x) => x / (x + noise || 1e-300);
     filter.show({
       x: [0, right],
@@ -63,7 +66,7 @@ export function render(given) {
           { actor: "gd", size: 6, opacity: 1 },
         ),
       ],
-      alt: `${k} steps meet ridge at the ${k} nodes λ = ${nodes.map((x) => short(x)).join(", ")}; below, eigenvalues of random prompts.`,
+      alt: `${k} steps meet ridge at the ${k} nodes λ = ${written(nodes)}; below, eigenvalues of random prompts.`,
     });
     rungs.show({
       y: [0, 1.06 * losses[0][1]],
@@ -85,14 +88,17 @@ export function render(given) {
         dots(losses, { actor: "gd", size: 4, opacity: 1 }),
         dots([losses[k]], { actor: "gd", size: 8, opacity: 1 }),
       ],
-      alt: `Losses from ${short(losses[0][1])} without a step down to ${short(losses[MOST][1])} after ${MOST}; k = ${k} has ${short(loss)}.`,
+      alt:
+        `Losses from ${short(losses[0][1])} without a step down to ${short(losses[MOST][1])} ` +
+        `after ${MOST}; k = ${k} has ${short(loss)}.`,
     });
     fig.say(
       by("gd", `${k === 1 ? "One step" : `The best ${k} steps`} lose${k === 1 ? "s" : ""} ${short(loss, 4)}`),
       `; one loses ${short(losses[1][1], 4)}, ${MOST} lose ${short(losses[MOST][1], 4)}. `,
       `The curve meets `,
       by("bayes", "ridge"),
-      ` at the nodes; their places λ_j do not move with the noise, and the steps on the ridge objective are 1/(λ_j + σ²) = ${nodes.map((x) => short(1 / (x + noise), 2)).join(", ")}.`,
+      ` at the nodes; their places λ_j do not move with the noise, `,
+      `and the steps on the ridge objective are 1/(λ_j + σ²) = ${written(steps, 2)}.`,
     );
     fig.numbers({ loss, nodes });
   });

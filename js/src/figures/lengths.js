@@ -4,7 +4,8 @@ import { by, Figure } from "../kit/figure.js";
 import { dots, graph, handle, rule, text } from "../kit/marks.js";
 import { landmarks, stepLoss, weightsAt } from "../math/steps.js";
 
-// A layer trained at one length and tested at another, or with every example repeated: sum, mean, and mean with null keys.
+// A layer trained at one length and tested at another, or with every example repeated: sum, mean, and mean
+// with null keys.
 
 const LINES = [
   ["sum", "layer", "sum"],
@@ -85,7 +86,9 @@ export function render(given) {
           move: ([x]) => fig.set({ seen: Math.round(2 * x) / 2 }),
         }),
       ],
-      alt: `Loss against the number of examples for a layer trained with ${n}: a parabola for the sum, falling curves for the mean and for the mean with null keys.`,
+      alt:
+        `Loss against the number of examples for a layer trained with ${n}: ` +
+        `a parabola for the sum, falling curves for the mean and for the mean with null keys.`,
     });
     const times = ["", "", ", each shown twice", ", each shown three times"][copies];
     fig.say(

@@ -2,7 +2,8 @@ import { menu, slider } from "../kit/controls.js";
 import { short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
 import { dots, graph, line, rule, text } from "../kit/marks.js";
-import { LOSSES, lowest, meanLoss, radius } from "../math/quadrature.js";
+import { LOSSES, meanLoss, radius } from "../math/quadrature.js";
+import { lowest } from "../math/scalar.js";
 import { stepLoss } from "../math/steps.js";
 
 // Any convex loss: it chooses the step, and nothing else. The pinball's level moves nothing at all.

@@ -1,11 +1,21 @@
 import { button, menu, slider, toggle } from "../kit/controls.js";
-import { Objective, predict } from "../math/loss.js";
-import { METHODS, randomWeights } from "../math/descend.js";
 import { make, power, short } from "../kit/dom.js";
-import { Grid } from "../kit/grid.js";
 import { by, Figure } from "../kit/figure.js";
+import { Grid } from "../kit/grid.js";
 import { dots, line, text } from "../kit/marks.js";
-import { changed, DEFAULTS, fromAddress, PRESETS, presetState, python, says, taskOf } from "../math/presets.js";
+import { METHODS, randomWeights } from "../math/descend.js";
+import { Objective, predict } from "../math/loss.js";
+import {
+  changed,
+  DEFAULTS,
+  fromAddress,
+  PRESETS,
+  presetState,
+  python,
+  says,
+  taskOf,
+} from "../math/presets.js";
+import { clamp } from "../math/scalar.js";
 import { samplePrompts } from "../math/task.js";
 
 // The layer trains in the page, on the exact loss.
@@ -269,7 +279,10 @@ export function render(given) {
   );
 
   let grids = [];
-  /** |a| of a head with the sign of its last entry, and the largest entry of the GD step's M at the scale |a| = 1. */
+  /**
+   * |a| of a head with the sign of its last entry, and the largest entry of the GD step's M at the scale |a|
+   * = 1.
+   */
   const scaleOf = (head) => {
     const a = objective.a.subarray(head * objective.size, (head + 1) * objective.size);
     return {
@@ -279,7 +292,7 @@ export function render(given) {
   };
   function rebuild() {
     const { d, heads } = state,
-      cell = Math.max(12, Math.min(28, Math.floor(125 / (d + 1))));
+      cell = clamp(Math.floor(125 / (d + 1)), 12, 28);
     place.style.setProperty("--cell", `${cell}px`);
     const pair = (head, own) => {
       const entry = (M, r, c) =>
@@ -349,8 +362,7 @@ export function render(given) {
       ],
       alt: `The relative excess after ${step} steps is ${short(rel)}.`,
     });
-    const most = 1.15 * Math.max(0.1, ...prompts.map(({ gd }) => Math.abs(gd))),
-      clamp = (y) => Math.max(-most, Math.min(most, y));
+    const most = 1.15 * Math.max(0.1, ...prompts.map(({ gd }) => Math.abs(gd)));
     scatter.show({
       x: [-most, most],
       y: [-most, most],
@@ -363,11 +375,13 @@ export function render(given) {
           { actor: "gd" },
         ),
         dots(
-          prompts.map((prompt) => [prompt.gd, clamp(predict(objective, weights, prompt))]),
+          prompts.map((prompt) => [prompt.gd, clamp(predict(objective, weights, prompt), -most, most)]),
           { actor: "layer", size: 3, opacity: 0.65 },
         ),
       ],
-      alt: `Predictions of the layer against those of one GD step; their mean squared difference is ${short(distance)}.`,
+      alt:
+        `Predictions of the layer against those of one GD step; ` +
+        `their mean squared difference is ${short(distance)}.`,
     });
     colour();
     const [p, q, r] = [task.best, distance, loss].map((x) => Math.sqrt(Math.max(x, 0)));
@@ -399,7 +413,9 @@ export function render(given) {
         text([far[0] / 2, far[1] / 2], "distance", { anchor: "middle", shift: [0, 16] }),
         text([far[0] / 2, (top[1] + far[1]) / 2], "√L", { shift: [8, -8], actor: "layer" }),
       ],
-      alt: `A right triangle: L = ${short(loss)} is L* = ${short(task.best)} plus the squared distance ${short(distance)}.`,
+      alt:
+        `A right triangle: L = ${short(loss)} is L* = ${short(task.best)} ` +
+        `plus the squared distance ${short(distance)}.`,
     });
     theorem.textContent = says(state);
     const hint = PRESETS[state.preset]?.[2];

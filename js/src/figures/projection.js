@@ -1,14 +1,15 @@
 import { button, slider } from "../kit/controls.js";
-import { Objective } from "../math/loss.js";
 import { short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
-import { identity } from "../math/linalg.js";
 import { area, dots, handle, line, text } from "../kit/marks.js";
+import { identity } from "../math/linalg.js";
+import { Objective } from "../math/loss.js";
+import { clamp } from "../math/scalar.js";
 import { makeTask } from "../math/task.js";
 
-// Why one step is optimal, in one picture. Predictors are points, their distance is √E(difference)². What the layer can
-// say contains a plane: g Xᵀy·x_q + e (XᵀX u)·x_q, the layers with a = (e u, g), M = [I; 0], |u| = 1. The truth stands
-// above it; its foot is one step.
+// Why one step is optimal, in one picture. Predictors are points, their distance is √E(difference)². What the
+// layer can say contains a plane: g Xᵀy·x_q + e (XᵀX u)·x_q, the layers with a = (e u, g), M = [I; 0], |u| =
+// 1. The truth stands above it; its foot is one step.
 
 const DEPTH = [0.4, 0.42]; // how the direction into the page is drawn
 const project = ([x, y, z]) => [x + DEPTH[0] * y, z + DEPTH[1] * y];
@@ -117,13 +118,15 @@ export function render(given) {
           move: (to) => {
             const [x, y] = lift(to);
             fig.set({
-              across: Math.min(Math.max(x, reach[0]), reach[1]),
-              into: Math.min(Math.max(y, deep[0]), deep[1]),
+              across: clamp(x, ...reach),
+              into: clamp(y, ...deep),
             });
           },
         }),
       ],
-      alt: `A plane of predictors, the truth above it, its foot, one step, and a layer at distance ${short(Math.sqrt(distance))} from the foot.`,
+      alt:
+        `A plane of predictors, the truth above it, its foot, one step, ` +
+        `and a layer at distance ${short(Math.sqrt(distance))} from the foot.`,
     });
     const most = Math.max(loss, 1.5 * best, 1),
       bar = (from, to, y, actor, opacity) =>
@@ -151,7 +154,8 @@ export function render(given) {
     });
     fig.say(
       by("layer", `L − L* = ${(loss - best).toFixed(6)}`),
-      ` and distance² = ${distance.toFixed(6)}: the same, wherever you drag the layer. Nothing is nearer to the truth than the foot of the perpendicular, and that is `,
+      ` and distance² = ${distance.toFixed(6)}: the same, wherever you drag the layer. `,
+      "Nothing is nearer to the truth than the foot of the perpendicular, and that is ",
       by("gd", `one step with η* = ${short(eta)}`),
       ".",
     );

@@ -1,9 +1,10 @@
-import { dot, gram, layerWeights, ridgeWeights, stepWeights, trainedLayer } from "../math/context.js";
 import { button, choice, slider, toggle } from "../kit/controls.js";
 import { short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
-import { normals } from "../math/linalg.js";
 import { arrow, dots, graph, handle, legend, line, rule, text, tint } from "../kit/marks.js";
+import { gram, layerWeights, ridgeWeights, stepWeights, trainedLayer } from "../math/context.js";
+import { dot, normals } from "../math/linalg.js";
+import { clamp } from "../math/scalar.js";
 
 // The claim in one picture: drag a prompt, and the trained layer answers as one step of gradient descent.
 // d = 1: points and lines. d = 2: examples in the plane, and the weights that are made of them, as arrows.
@@ -11,6 +12,8 @@ import { arrow, dots, graph, handle, legend, line, rule, text, tint } from "../k
 const MOST = 14,
   REACH = 3,
   TALL = 4;
+
+const within = (x, most) => clamp(x, -most, most);
 
 export function render(given) {
   const fig = new Figure(given, {
@@ -105,14 +108,16 @@ export function render(given) {
   });
 
   const more = () => {
-    const { d, points, places, errors } = fig.state,
-      normal = normals(1000 + 17 * seed++),
-      clamp = (x) => Math.max(-2.6, Math.min(2.6, x));
+    const { d, places, errors } = fig.state,
+      normal = normals(1000 + 17 * seed++);
     if (d === 1) {
-      const x = clamp(1.3 * normal());
-      add([x, clamp(0.9 * x + 0.5 * normal())]);
+      const x = within(1.3 * normal(), 2.6);
+      add([x, within(0.9 * x + 0.5 * normal(), 2.6)]);
     } else if (places.length < MOST)
-      fig.set({ places: [...places, [clamp(normal()), clamp(normal())]], errors: [...errors, normal()] });
+      fig.set({
+        places: [...places, [within(normal(), 2.6), within(normal(), 2.6)]],
+        errors: [...errors, normal()],
+      });
   };
   const fewer = (k = -1) => {
     const { d, points, places, errors } = fig.state,
@@ -122,21 +127,20 @@ export function render(given) {
   };
   const fresh = () => {
     const normal = normals(Math.floor(1e9 * Math.random())),
-      n = (fig.state.d === 1 ? fig.state.points : fig.state.places).length,
-      clamp = (x, most) => Math.max(-most, Math.min(most, x));
+      n = (fig.state.d === 1 ? fig.state.points : fig.state.places).length;
     if (fig.state.d === 1) {
       const w = normal();
       fig.set({
         points: Array.from({ length: n }, () => {
-          const x = clamp(normal(), 2.8);
-          return [x, clamp(w * x + Math.sqrt(fig.state.noise_variance) * normal(), 3.8)];
+          const x = within(normal(), 2.8);
+          return [x, within(w * x + Math.sqrt(fig.state.noise_variance) * normal(), 3.8)];
         }),
       });
     } else
       fig.set({
-        places: Array.from({ length: n }, () => [clamp(normal(), 2.8), clamp(normal(), 2.4)]),
+        places: Array.from({ length: n }, () => [within(normal(), 2.8), within(normal(), 2.4)]),
         errors: Array.from({ length: n }, normal),
-        truth: [clamp(normal(), 1.6), clamp(normal(), 1.6)],
+        truth: [within(normal(), 1.6), within(normal(), 1.6)],
       });
   };
   fig.controls([

@@ -1,7 +1,7 @@
-import { action, average, dimension, MODELS, randomTensor } from "../math/average.js";
 import { button, choice, menu, slider } from "../kit/controls.js";
 import { by, Figure } from "../kit/figure.js";
 import { cells, text } from "../kit/marks.js";
+import { action, average, dimension, MODELS, randomTensor } from "../math/average.js";
 
 // A random tensor of weights and its average over a group: what symmetry leaves of it.
 
@@ -76,11 +76,7 @@ export function render(given) {
   const counted = (p) => Math.max(1, Math.round(acting.length ** p)); // evenly in the logarithm
   const player = fig.player({
     words: ["▶ Average", "❚❚ Pause"],
-    step: () => {
-      const progress = Math.min(1, fig.state.progress + 0.01);
-      Object.assign(fig.state, { progress });
-      return progress < 1;
-    },
+    ...fig.walk("progress", 0.01),
   });
   const play = (f) => {
     const made = player(f);
@@ -92,11 +88,6 @@ export function render(given) {
       },
     };
   }; // nothing to average
-  const begin = fig.start;
-  fig.start = () => {
-    if (fig.state.progress >= 1) fig.state.progress = 0;
-    begin();
-  };
   fig.bar(
     play,
     choice("d", {

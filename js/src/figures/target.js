@@ -1,12 +1,13 @@
-import { dot, stepWeights } from "../math/context.js";
 import { button, menu, slider, toggle } from "../kit/controls.js";
 import { short, svg } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
-import { normals } from "../math/linalg.js";
 import { arrow, dots, graph, handle, text, tint } from "../kit/marks.js";
+import { stepWeights } from "../math/context.js";
+import { dot, normals } from "../math/linalg.js";
 import { planar, planarMoments, stepLoss } from "../math/planar.js";
 
-// A nonlinear target in the plane, to be turned: the layer's answer is a line, and it is one step of gradient descent.
+// A nonlinear target in the plane, to be turned: the layer's answer is a line, and it is one step of gradient
+// descent.
 
 const NAMES = {
   relu: "ReLU network",

@@ -4,7 +4,8 @@ import { by, Figure } from "../kit/figure.js";
 import { dots, line, rule } from "../kit/marks.js";
 import { scoreFloor, softmaxLosses } from "../math/scores.js";
 
-// The exact loss of softmax attention against its inverse temperature β: one head, the ± pair, and linear attention.
+// The exact loss of softmax attention against its inverse temperature β: one head, the ± pair, and linear
+// attention.
 
 const LOW = -30,
   HIGH = 12; // β = exp(k/10)
@@ -54,7 +55,8 @@ export function render(given) {
       table = { from, rows: rows[s.length] };
     const curves = [[], []];
     for (let j = LOW; j <= HIGH; j++)
-      softmaxLosses(table, d, n, noise, j).forEach(({ loss }, i) => curves[i].push([Math.exp(j / 10), loss]));
+      for (const [i, { loss }] of softmaxLosses(table, d, n, noise, j).entries())
+        curves[i].push([Math.exp(j / 10), loss]);
     const best = curves.map((curve) => curve.reduce((a, b) => (b[1] < a[1] ? b : a))),
       now = curves.map((curve) => curve[k - LOW]);
     const linear = d + noise - (n * d) / (n + d + 1 + noise),
@@ -73,14 +75,17 @@ export function render(given) {
         dots([now[0]], { actor: "accent", size: 4, opacity: 1 }),
         dots([now[1]], { actor: "layer", size: 4, opacity: 1 }),
       ],
-      alt: `Loss against β for n = ${n}, d = ${d}: one head is best near β = ${short(best[0][0], 2)}, the pair near ${short(best[1][0], 2)}.`,
+      alt:
+        `Loss against β for n = ${n}, d = ${d}: ` +
+        `one head is best near β = ${short(best[0][0], 2)}, the pair near ${short(best[1][0], 2)}.`,
     });
     fig.say(
       `At β = ${short(Math.exp(k / 10), 2)}, with the best gain, `,
       by("accent", `one head loses ${short(now[0][1], 4)}`),
       " and ",
       by("layer", `the pair ${short(now[1][1], 4)}`),
-      `. The pair is best near β = ${short(best[1][0], 2)} with ${short(best[1][1], 4)}, a little below its limit ${short(limit, 4)} at β → 0. `,
+      `. The pair is best near β = ${short(best[1][0], 2)} with ${short(best[1][1], 4)}, ` +
+        `a little below its limit ${short(limit, 4)} at β → 0. `,
       by("gd", `Linear attention loses ${short(linear, 4)}`),
       `; nothing that sees scores alone loses less than ${short(floor, 4)}.`,
     );

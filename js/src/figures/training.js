@@ -1,13 +1,15 @@
 import { button, slider } from "../kit/controls.js";
-import { Objective, predict } from "../math/loss.js";
-import { atAngle, trapAngles } from "../math/landscape.js";
-import { Adam, randomWeights } from "../math/descend.js";
 import { power, short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
 import { cells, dots, line, rule, text } from "../kit/marks.js";
+import { Adam, randomWeights } from "../math/descend.js";
+import { atAngle, trapAngles } from "../math/landscape.js";
+import { Objective, predict } from "../math/loss.js";
+import { clamp } from "../math/scalar.js";
 import { makeTask, samplePrompts } from "../math/task.js";
 
-// One layer trains on the exact loss, by the steps of lsa.fit with Adam; the whole run is kept, to be walked through.
+// One layer trains on the exact loss, by the steps of lsa.fit with Adam; the whole run is kept, to be walked
+// through.
 
 const STEPS = 400,
   RATE = 0.02,
@@ -50,19 +52,14 @@ export function render(given) {
           ? "This start ends in a trap."
           : `${STEPS} steps are not enough for it.`;
   };
-  const step = () => {
-    fig.state.step = Math.min(STEPS, fig.state.step + 1);
-    return fig.state.step < STEPS;
-  };
-  const player = fig.player({ words: ["▶ Train", "❚❚ Pause"], step }),
-    begin = fig.start;
-  fig.start = () => {
-    if (fresh || fig.state.step >= STEPS) fig.state.step = 0;
+  const { step, rewind } = fig.walk("step", 1, STEPS);
+  const rewound = () => {
+    if (fresh) fig.state.step = 0;
     fresh = false;
-    begin();
+    rewind();
   };
   fig.bar(
-    player,
+    fig.player({ words: ["▶ Train", "❚❚ Pause"], step, rewind: rewound }),
     button("new start", () => fig.set({ seed: fig.state.seed + 1 }), {
       title: "Draw other weights to start from",
     }),
@@ -127,8 +124,7 @@ export function render(given) {
     return M[0] * sign;
   };
   const showPredictions = ({ step: at }, w) => {
-    const most = 1.15 * Math.max(...prompts.map(({ gd }) => Math.abs(gd))),
-      clamp = (y) => Math.max(-most, Math.min(most, y));
+    const most = 1.15 * Math.max(...prompts.map(({ gd }) => Math.abs(gd)));
     left.show({
       x: [-most, most],
       y: [-most, most],
@@ -141,7 +137,7 @@ export function render(given) {
           { actor: "gd" },
         ),
         dots(
-          prompts.map((each) => [each.gd, clamp(predict(objective, w, each))]),
+          prompts.map((each) => [each.gd, clamp(predict(objective, w, each), -most, most)]),
           { actor: "layer", size: 4, opacity: 0.7 },
         ),
       ],
@@ -166,7 +162,9 @@ export function render(given) {
         rule({ x: s.step }),
         dots([heights[s.step]], { actor: "layer", size: 5, opacity: 1 }),
       ],
-      alt: `The relative excess falls from ${short(top)} to ${short(low)}; at step ${s.step} it is ${short(Math.max(excess, 0))}.`,
+      alt:
+        `The relative excess falls from ${short(top)} to ${short(low)}; ` +
+        `at step ${s.step} it is ${short(Math.max(excess, 0))}.`,
     });
     fig.say(
       `Step ${s.step}: `,

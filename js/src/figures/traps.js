@@ -1,11 +1,12 @@
 import { button, slider } from "../kit/controls.js";
-import { Objective } from "../math/loss.js";
-import { angleOf, atAngle, leastLoss, trapAngles } from "../math/landscape.js";
-import { Adam, randomWeights } from "../math/descend.js";
 import { short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
-import { normals } from "../math/linalg.js";
 import { dots, handle, line, rule, text } from "../kit/marks.js";
+import { Adam, randomWeights } from "../math/descend.js";
+import { angleOf, atAngle, leastLoss, trapAngles } from "../math/landscape.js";
+import { normals } from "../math/linalg.js";
+import { Objective } from "../math/loss.js";
+import { clamp } from "../math/scalar.js";
 import { makeTask } from "../math/task.js";
 
 // The landscape of H heads as a curve: a ball that rolls down it, and real layers that are trained beside it.
@@ -50,7 +51,7 @@ export function render(given) {
       h = 1e-4,
       slope = (x) => (atAngle(Math.min(x + h, RIGHT), task) - atAngle(Math.max(x - h, 0), task)) / (2 * h);
     let x = fig.state.angle / DEGREE;
-    for (let k = 0; k < 6; k++) x = Math.max(0, Math.min(RIGHT, x - (0.02 * slope(x)) / task.d));
+    for (let k = 0; k < 6; k++) x = clamp(x - (0.02 * slope(x)) / task.d, 0, RIGHT);
     fig.state.angle = x * DEGREE;
   };
   const step = () => {
@@ -113,7 +114,9 @@ export function render(given) {
           move: ([x]) => fig.set({ angle: x }),
         }),
       ],
-      alt: `The loss against the angle for ${task.heads} heads, with ${traps.length ? "a trap" : "no trap"}; a ball at ${short(s.angle)} degrees, ${RUNS} layers in training.`,
+      alt:
+        `The loss against the angle for ${task.heads} heads, ` +
+        `with ${traps.length ? "a trap" : "no trap"}; a ball at ${short(s.angle)} degrees, ${RUNS} layers in training.`,
     });
     const caught = places.filter(([, loss]) =>
         traps.some(([, height]) => Math.abs(loss / height - 1) < 1e-3),

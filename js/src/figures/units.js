@@ -1,8 +1,8 @@
 import { field, menu } from "../kit/controls.js";
-import { bestOf, LAWS, OUTPUTS, PRESETS } from "../math/conventions.js";
 import { make, rich, short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
 import { dots, graph, rule } from "../kit/marks.js";
+import { bestOf, LAWS, OUTPUTS, PRESETS } from "../math/conventions.js";
 
 // A form: your set-up in, the best step and the best loss of one layer out, in your units.
 

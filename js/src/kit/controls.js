@@ -1,7 +1,8 @@
+import { clamp } from "../math/scalar.js";
 import { make, rich, short, spoken } from "./dom.js";
 
-// Controls of a figure. Each is a function of the figure that gives { node, refresh(state) }; it speaks to the figure by
-// fig.set({ name: value }). `when(state)` hides it, `actor` colours it.
+// Controls of a figure. Each is a function of the figure that gives { node, refresh(state) }; it speaks to
+// the figure by fig.set({ name: value }). `when(state)` hides it, `actor` colours it.
 
 let count = 0;
 
@@ -16,7 +17,10 @@ const shell = (kind, actor, label, input, ...rest) => {
   );
 };
 
-/** A slider for a number: linear, `log` or in whole steps; `mark(state)` = [value, "η*"] points at a place on it. */
+/**
+ * A slider for a number: linear, `log` or in whole steps; `mark(state)` = [value, "η*"] points at a place on
+ * it.
+ */
 export const slider =
   (
     name,
@@ -47,7 +51,7 @@ export const slider =
     const round = (x) => {
       const by = whole ? 1 : step,
         near = log && !whole ? +x.toPrecision(3) : min + Math.round((x - min) / by) * by;
-      return Math.min(Math.max(+near.toPrecision(10), min), max);
+      return clamp(+near.toPrecision(10), min, max);
     };
     const set = (x) => fig.set({ [name]: round(x) });
     input.addEventListener("input", () => set(to(+input.value)));
@@ -145,7 +149,8 @@ export const choice =
     );
     node.setAttribute("role", "radiogroup");
     node.setAttribute("aria-label", spoken(label));
-    inputs.forEach((input, i) => input.addEventListener("input", () => fig.set({ [name]: options[i][0] })));
+    for (const [i, input] of inputs.entries())
+      input.addEventListener("input", () => fig.set({ [name]: options[i][0] }));
     return {
       node,
       refresh: (state) => {

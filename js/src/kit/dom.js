@@ -15,7 +15,7 @@ export const svg = (tag, attributes = {}, ...children) => {
 };
 
 const SIGNS = { "-": "⁻", ...Object.fromEntries([..."⁰¹²³⁴⁵⁶⁷⁸⁹"].map((sign, digit) => [digit, sign])) };
-export const power = (k) => "10" + [...String(k)].map((sign) => SIGNS[sign]).join("");
+export const power = (k) => `10${[...String(k)].map((sign) => SIGNS[sign]).join("")}`;
 
 /** Three digits, a true minus sign, and 3.2·10⁻⁵ for the small and the large. */
 export function short(x, digits = 3) {
@@ -26,7 +26,9 @@ export function short(x, digits = 3) {
   return `${head.replace("-", "−")}·${power(+tail)}`;
 }
 
-/** Nodes for a text in which y_q, w_{GD} and x^2 are an index and an exponent; in a drawing or in the page. */
+/**
+ * Nodes for a text in which y_q, w_{GD} and x^2 are an index and an exponent; in a drawing or in the page.
+ */
 export function rich(text, drawing = false) {
   const nodes = [];
   let rest = 0,
@@ -52,4 +54,4 @@ export function rich(text, drawing = false) {
 
 /** The same text for those who hear it. */
 export const spoken = (text) =>
-  text.replace(/[_^](\{[^}]*\}|.)/gu, (_, inner) => " " + inner.replace(/[{}]/g, ""));
+  text.replace(/[_^](\{[^}]*\}|.)/gu, (_, inner) => ` ${inner.replace(/[{}]/g, "")}`);

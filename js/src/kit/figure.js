@@ -2,8 +2,9 @@ import { make, rich, spoken } from "./dom.js";
 import { Plot } from "./plot.js";
 import { adoptStyles } from "./style.js";
 
-// A live figure: a state, controls and plots that follow it, a sentence that says what is seen. anywidget calls
-// render({ model, el }) in JupyterLab, book/_static/live.js on the page; `model` holds what Python gave.
+// A live figure: a state, controls and plots that follow it, a sentence that says what is seen. anywidget
+// calls render({ model, el }) in JupyterLab, book/_static/live.js on the page; `model` holds what Python
+// gave.
 
 /** A part of a sentence in the colour of its actor. */
 export const by = (actor, words) => ({ actor, words });
@@ -11,7 +12,9 @@ export const by = (actor, words) => ({ actor, words });
 const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);
 
 export class Figure {
-  /** `state`: the values to begin with, where Python has given none; each is kept the same in Python and here. */
+  /**
+   * `state`: the values to begin with, where Python has given none; each is kept the same in Python and here.
+   */
   constructor({ model, el }, state) {
     this.model = model;
     this.state = Object.fromEntries(
@@ -137,8 +140,23 @@ export class Figure {
       this.host.dataset[name] = Array.isArray(value) ? JSON.stringify(value) : value;
   }
 
-  /** ▶ and ❚❚: `step(frames)` moves on and says whether there is more to come. No motion wanted: all at once, then one picture. */
-  player({ words = ["▶ Run", "❚❚ Pause"], step, patience = 5000 }) {
+  /** For a player: moves a value of the state on to `most`, and from 0 again when it is there. */
+  walk(name, by, most = 1) {
+    const step = () => {
+      this.state[name] = Math.min(most, this.state[name] + by);
+      return this.state[name] < most;
+    };
+    const rewind = () => {
+      if (this.state[name] >= most) this.state[name] = 0;
+    };
+    return { step, rewind };
+  }
+
+  /**
+   * ▶ and ❚❚: `step()` moves on and says whether there is more to come, `rewind()` comes before each start.
+   * If the reader wants no motion: all at once, then one picture.
+   */
+  player({ words = ["▶ Run", "❚❚ Pause"], step, rewind = () => {}, patience = 5000 }) {
     const stop = () => {
       this.running = false;
       cancelAnimationFrame(this.tick);
@@ -160,6 +178,7 @@ export class Figure {
     };
     this.stop = stop;
     this.start = () => {
+      rewind();
       this.running = true;
       this.left = patience;
       this.redraw();

@@ -1,8 +1,8 @@
 import { make } from "./dom.js";
 import { tint } from "./marks.js";
 
-// A matrix as a grid of coloured cells. If `move` is given, a cell is changed by dragging it up or down, or by + and −;
-// the grid is one stop for the keyboard, and arrow keys walk in it.
+// A matrix as a grid of coloured cells. If `move` is given, a cell is changed by dragging it up or down, or
+// by + and −; the grid is one stop for the keyboard, and arrow keys walk in it.
 
 export class Grid {
   /** `says(row, column)` is what a cell is called, with its value; `done` is called when the hand lets go. */

@@ -1,9 +1,10 @@
+import { clamp } from "../math/scalar.js";
 import { rich, svg } from "./dom.js";
 import { textWidth } from "./scales.js";
 import { DASHES } from "./style.js";
 
-// What a plot can draw, in the units of its axes. Each mark may have an `actor`: "layer", "gd", "bayes", "theory",
-// or "ink", "muted", "accent". A line with a `label` is named at its right end.
+// What a plot can draw, in the units of its axes. Each mark may have an `actor`: "layer", "gd", "bayes",
+// "theory", or "ink", "muted", "accent". A line with a `label` is named at its right end.
 
 const path = (plot, points, closed = false) => {
   let d = "",
@@ -15,10 +16,10 @@ const path = (plot, points, closed = false) => {
       pen = "M";
       continue;
     }
-    d += `${pen}${px.toFixed(2)},${Math.max(-1e4, Math.min(1e4, py)).toFixed(2)}`;
+    d += `${pen}${px.toFixed(2)},${clamp(py, -1e4, 1e4).toFixed(2)}`;
     pen = "L";
   }
-  return closed && d ? d + "Z" : d;
+  return closed && d ? `${d}Z` : d;
 };
 
 /** A curve through points [[x, y], …]; a gap where one is not finite. */
@@ -121,7 +122,7 @@ export const text = (
     const wide = textWidth(words),
       before = { start: 0, middle: wide / 2, end: wide }[anchor],
       [low, high] = [before, plot.width - wide + before];
-    const at = Math.min(Math.max(plot.X(x) + shift[0], low), high); // inside the drawing
+    const at = clamp(plot.X(x) + shift[0], low, high); // inside the drawing
     return svg(
       "text",
       {
@@ -176,7 +177,10 @@ export const legend = (entries) => ({
 // negative orange, positive violet, zero the page itself: as in lsa.figures
 export const tint = (x) => `rgba(${x < 0 ? "224,138,0" : "123,91,214"},${Math.min(Math.abs(x), 1) * 0.85})`;
 
-/** A matrix [[…], …] as coloured cells, its top left corner at `at`, each cell a unit wide; `limit` has the full colour. */
+/**
+ * A matrix [[…], …] as coloured cells, its top left corner at `at`, each cell a unit wide; `limit` has the
+ * full colour.
+ */
 export const cells = (matrix, { at: [x0, y0] = [0, 0], limit = 1, numbers } = {}) => ({
   draw: (plot) =>
     matrix.flatMap((row, i) =>
@@ -244,7 +248,10 @@ export const contours = (f, levels, { actor = "muted", width = 1.2, grid = 48, o
   },
 });
 
-/** A point to drag, by pointer or arrow keys: `move([x, y])` hears of it; `along` "x" or "y" keeps it on a line. */
+/**
+ * A point to drag, by pointer or arrow keys: `move([x, y])` hears of it; `along` "x" or "y" keeps it on a
+ * line.
+ */
 export const handle = (name, at, { move, label = name, actor = "ink", ...more }) => ({
   kind: "handle",
   name,

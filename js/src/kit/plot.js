@@ -1,14 +1,18 @@
+import { clamp } from "../math/scalar.js";
 import { power, rich, short, spoken, svg } from "./dom.js";
 import { decades, scale, spread, textWidth, ticks } from "./scales.js";
 import { DASHES } from "./style.js";
 
-// A frame with axes that draws marks (marks.js) and lets handles be dragged. Everything is in pixels of the place it
-// has, so that letters keep their size on a phone; it is drawn anew when that place changes.
+// A frame with axes that draws marks (marks.js) and lets handles be dragged. Everything is in pixels of the
+// place it has, so that letters keep their size on a phone; it is drawn anew when that place changes.
 
 let count = 0;
 
 export class Plot {
-  /** See CONTRIBUTING.md, "A live figure", for the options. `redraw` is called when the place changes its width. */
+  /**
+   * See CONTRIBUTING.md, "A live figure", for the options. `redraw` is called when the place changes its
+   * width.
+   */
   constructor(place, options, redraw) {
     Object.assign(
       this,
@@ -58,7 +62,10 @@ export class Plot {
     return between(x, this.x) && between(y, this.y);
   }
 
-  /** Draw `marks` in a frame from x[0] to x[1] and y[0] to y[1]; `alt` says what is seen to those who do not see it. */
+  /**
+   * Draw `marks` in a frame from x[0] to x[1] and y[0] to y[1]; `alt` says what is seen to those who do not
+   * see it.
+   */
   show({ x = this.given.x, y = this.given.y, marks, alt }) {
     if (!this.width) return;
     Object.assign(this, { x, y });
@@ -127,7 +134,7 @@ export class Plot {
     for (const x of this.ticksOf(
       this.x,
       this.xLog,
-      this.xTicks ?? Math.max(3, Math.min(7, Math.floor((right - left) / 70))),
+      this.xTicks ?? clamp(Math.floor((right - left) / 70), 3, 7),
     ))
       parts.push(
         svg("path", { class: "grid", d: `M${this.X(x)},${top}V${bottom}` }),
@@ -155,7 +162,7 @@ export class Plot {
   /** The names of lines beside their right ends. */
   labels(named) {
     const { right, top, bottom } = this.box;
-    const wanted = named.map(({ ends }) => Math.min(Math.max(ends(this), top), bottom) - top),
+    const wanted = named.map(({ ends }) => clamp(ends(this), top, bottom) - top),
       places = spread(wanted, 17, bottom - top);
     return named.map(({ label, actor }, i) =>
       svg("text", { class: `strong ${actor}`, x: right + 7, y: top + places[i] + 4 }, ...rich(label, true)),
@@ -225,11 +232,10 @@ export class Plot {
     );
     const held = { node };
     const move = ([x, y]) => {
-      const { along, at, bounds = [this.x, this.y] } = held.mark,
-        clamp = (value, [low, high]) => Math.min(Math.max(value, low), high);
+      const { along, at, bounds = [this.x, this.y] } = held.mark;
       held.mark.move([
-        along === "y" ? at[0] : clamp(x, bounds[0]),
-        along === "x" ? at[1] : clamp(y, bounds[1]),
+        along === "y" ? at[0] : clamp(x, ...bounds[0]),
+        along === "x" ? at[1] : clamp(y, ...bounds[1]),
       ]);
     };
     node.addEventListener("pointerdown", (event) => {

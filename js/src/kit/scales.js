@@ -1,3 +1,4 @@
+import { clamp } from "../math/scalar.js";
 // Arithmetic of axes: places of data in pixels, of ticks, and of labels that must not touch.
 
 export function ticks(low, high, about = 5) {
@@ -48,7 +49,7 @@ export function spread(places, gap, most) {
     for (;;) {
       const half = (gap * (block.size - 1)) / 2,
         last = blocks.at(-1);
-      block.centre = Math.min(Math.max(block.centre, half), Math.max(most - half, half));
+      block.centre = clamp(block.centre, half, Math.max(most - half, half));
       if (!last || block.centre - last.centre >= (gap * (block.size + last.size)) / 2) break;
       blocks.pop();
       const size = block.size + last.size;

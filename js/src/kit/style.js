@@ -1,14 +1,18 @@
 import palette from "../../../lsa/show/palette.json" with { type: "json" };
 import css from "../style.css";
 
-// The page sets the actors' colours for light and dark as --lsa-…; JupyterLab does not, so there they come from here.
+// The page sets the actors' colours for light and dark as --lsa-…; JupyterLab does not, so there they come
+// from here.
 
 const { layer, gd, bayes, theory, experiment } = palette;
 
 /** @type {Record<string, string>} */
 export const DASHES = Object.fromEntries(
   // twice the pattern of lsa.figures: a line of 2 points is about 2.5 pixels wide
-  Object.entries({ layer, gd, bayes, theory }).map(([actor, { dash }]) => [actor, dash.map((x) => 2 * x).join(" ")]),
+  Object.entries({ layer, gd, bayes, theory }).map(([actor, { dash }]) => [
+    actor,
+    dash.map((x) => 2 * x).join(" "),
+  ]),
 );
 
 /** @param {"lab" | "dark"} shade */

@@ -1,7 +1,10 @@
 import { normals, uniforms } from "./linalg.js";
+import { gaussLegendre } from "./quadrature.js";
+import { clamp } from "./scalar.js";
 
-// Averages over symmetry groups. A model predicts ⟨T, Φ⟩, Φ = (features of the prompt) ⊗ (features of the query); an element
-// (g, s) of a group sends x to g x and y to s y. T becomes χ R(g)ᵀ T, and the average over the group is what symmetry leaves.
+// Averages over symmetry groups. A model predicts ⟨T, Φ⟩, Φ = (features of the prompt) ⊗ (features of the
+// query); an element (g, s) of a group sends x to g x and y to s y. T becomes χ R(g)ᵀ T, and the average over
+// the group is what symmetry leaves.
 
 /** Monomials of degree k in `size` letters, as sorted lists of letters: [[0, 0], [0, 1], …]. */
 export function monomials(size, k) {
@@ -22,7 +25,10 @@ const orders = (letters) => {
   return Math.round(count);
 };
 
-/** The matrix of g on monomials φ of degree k, each times √orders, so that it is orthogonal with g: φ(gx) = ρ(g) φ(x). */
+/**
+ * The matrix of g on monomials φ of degree k, each times √orders, so that it is orthogonal with g: φ(gx) =
+ * ρ(g) φ(x).
+ */
 export function power(g, k) {
   const size = g.length,
     list = monomials(size, k),
@@ -40,7 +46,10 @@ export function power(g, k) {
   });
 }
 
-/** linear: all of a ⊗ M, on pairs of (x, y) and x_q. quadratic, cubic: Σ y_i T[x_i^k, x_q^k]; there y → −y changes nothing. */
+/**
+ * linear: all of a ⊗ M, on pairs of (x, y) and x_q. quadratic, cubic: Σ y_i T[x_i^k, x_q^k]; there y → −y
+ * changes nothing.
+ */
 export const MODELS = {
   linear: {
     rows: (d) => monomials(d + 1, 2),
@@ -83,13 +92,10 @@ function permutations(d) {
   );
 }
 
-/** Nodes and weights of Gauss and Legendre with four points: exact to degree 7. */
-const LEGENDRE = [0.8611363115940526, 0.3399810435848563].flatMap((x, i) => [
-  [x, [0.34785484513745385, 0.6521451548625461][i]],
-  [-x, [0.34785484513745385, 0.6521451548625461][i]],
-]);
-
-/** The elements { g, s, w } of a group, w their weights; O(d) by a rule that is exact up to degree 7 in the entries of g. */
+/**
+ * The elements { g, s, w } of a group, w their weights; O(d) by a rule that is exact up to degree 7 in the
+ * entries of g.
+ */
 export function elements(group, d) {
   if (group === "none") return [{ g: eye(d), s: 1, w: 1 }];
   if (group === "flip") return [1, -1].map((s) => ({ g: eye(d), s, w: 1 }));
@@ -106,7 +112,7 @@ export function elements(group, d) {
     d === 2
       ? circle.map((angle) => ({ g: turn(2, 0, 1, angle), w: 1 }))
       : circle.flatMap((a) =>
-          LEGENDRE.flatMap(([z, w]) =>
+          gaussLegendre(4).flatMap(([z, w]) =>
             circle.map((c) => ({
               g: times(times(turn(3, 0, 1, a), turn(3, 0, 2, Math.acos(z))), turn(3, 0, 1, c)),
               w,
@@ -160,5 +166,5 @@ export function dimension(acting) {
 export function randomTensor(model, d, seed) {
   const normal = normals(seed),
     { rows, columns } = MODELS[model];
-  return rows(d).map(() => columns(d).map(() => Math.max(-2, Math.min(2, normal()))));
+  return rows(d).map(() => columns(d).map(() => clamp(normal(), -2, 2)));
 }

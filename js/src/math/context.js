@@ -47,5 +47,3 @@ export function ridgeWeights(xs, ys, noise) {
   for (const x of xs) for (let i = 0; i < d; i++) for (let j = 0; j < d; j++) A[i * d + j] += x[i] * x[j];
   return [...(solve(A, stepWeights(xs, ys, 1), d, 1) ?? new Float64Array(d).fill(NaN))];
 }
-
-export const dot = (u, v) => u.reduce((sum, x, i) => sum + x * v[i], 0);

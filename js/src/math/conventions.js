@@ -1,4 +1,5 @@
-// Other people's set-ups: x = τ z with independent coordinates of variance one and fourth moment `fourth`, or on a sphere.
+// Other people's set-ups: x = τ z with independent coordinates of variance one and fourth moment `fourth`, or
+// on a sphere.
 
 export const LAWS = {
   gaussian: { label: "normal, standard deviation b", variance: (size) => size ** 2, extra: () => 1 },
@@ -17,7 +18,10 @@ export const OUTPUTS = {
   },
 };
 
-/** η* and L* of one plain step, w ~ N(0, ω I): 1/η* = τ² (n + d − 2 + E z⁴) + σ²/ω, L* = ω τ² d (1 − n τ² η*) + σ². */
+/**
+ * η* and L* of one plain step, w ~ N(0, ω I): 1/η* = τ² (n + d − 2 + E z⁴) + σ²/ω, L* = ω τ² d (1 − n τ² η*)
+ * + σ².
+ */
 export function bestOf({ law, size, d, n, prior_variance: omega, noise_variance: noise }) {
   const tau = LAWS[law].variance(size),
     eta = 1 / (tau * (n + d + LAWS[law].extra()) + noise / omega);

@@ -1,7 +1,7 @@
+import { dot, normals } from "./linalg.js";
 import { count } from "./loss.js";
-import { normals } from "./linalg.js";
 
-// Ways down: step(w, rate) changes the weights w and returns the loss before the step.
+// Optimisers for the exact loss: step(w, rate) changes the weights w and returns the loss before the step.
 
 /** Weights N(0, scale²/(d+1)), those of the read-out N(0, 1/(d+1)), as in lsa.LinearSelfAttention. */
 export function randomWeights(d, heads, scale, seed) {
@@ -54,12 +54,7 @@ export class LBFGS {
     [this.g, this.next] = [0, 1].map(() => new Float64Array(objective.length));
   }
   step(w) {
-    const { objective, past, next } = this,
-      dot = (x, y) => {
-        let s = 0;
-        for (let i = 0; i < x.length; i++) s += x[i] * y[i];
-        return s;
-      };
+    const { objective, past, next } = this;
     const before = this.loss ?? objective.gradient(w, this.g),
       g = this.g;
     this.loss = before;

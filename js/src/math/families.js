@@ -1,24 +1,9 @@
-import { normals, uniforms } from "./linalg.js";
+import { dot, normals, uniforms } from "./linalg.js";
+import { gaussLegendre } from "./quadrature.js";
 
 // Laws of nonlinear targets for x ~ N(0, I), the same as those of lsa/ridge_functions.py and lsa/targets.py:
 // moments(d) has c = E|m_f|², s = E f²|x|², power = E f², fourth = E f⁴ and square = E_f (E_x f²)²;
 // draw(d, seed) is one function x -> f(x).
-
-/** Nodes and weights of Gauss' rule on [-1, 1], by Newton's method on Legendre's polynomial. */
-export function gaussLegendre(count) {
-  return Array.from({ length: count }, (_, k) => {
-    let x = Math.cos((Math.PI * (k + 0.75)) / (count + 0.5)),
-      slope = 1;
-    for (let turn = 0; turn < 20; turn++) {
-      let [before, value] = [1, x];
-      for (let j = 2; j <= count; j++)
-        [before, value] = [value, ((2 * j - 1) * x * value - (j - 1) * before) / j];
-      slope = (count * (x * value - before)) / (x * x - 1);
-      x -= value / slope;
-    }
-    return [x, 2 / ((1 - x * x) * slope * slope)];
-  });
-}
 
 /** E h(angle) for the angle between two random directions in R^d. */
 export function overAngle(d, h) {
@@ -39,14 +24,19 @@ const direction = (d, normal, radius) => {
     length = radius === undefined ? 1 : Math.hypot(...b) / radius;
   return b.map((x) => x / length);
 };
-const along = (b, x) => b.reduce((sum, bi, i) => sum + bi * x[i], 0);
+/** g(b·x), |b| = 1: g, E u g, E g², E u² g² and E g⁴, u ~ N(0, 1). */
+export const RIDGES = {
+  sign: { g: Math.sign, slope: Math.sqrt(2 / Math.PI), power: 1, second: 1, fourth: 1 },
+  cubic: { g: (u) => u ** 3, slope: 3, power: 15, second: 105, fourth: 10395 },
+  hermite3: { g: (u) => u ** 3 - 3 * u, slope: 0, power: 6, second: 42, fourth: 3348 },
+  absolute: { g: Math.abs, slope: 0, power: 1, second: 3, fourth: 3 },
+};
 
-/** g(b·x), |b| = 1, from E u g, E g², E u² g² and E g⁴, u ~ N(0, 1). */
-const single = (g, first, power, second, fourth) => ({
-  moments: (d) => ({ c: first ** 2, s: (d - 1) * power + second, power, fourth, square: power ** 2 }),
+const ridge = ({ g, slope, power, second, fourth }) => ({
+  moments: (d) => ({ c: slope ** 2, s: (d - 1) * power + second, power, fourth, square: power ** 2 }),
   draw: (d, seed) => {
     const b = direction(d, normals(seed), 1);
-    return (x) => g(along(b, x));
+    return (x) => g(dot(b, x));
   },
 });
 
@@ -70,7 +60,7 @@ const relu = {
   draw: (d, seed) => {
     const normal = normals(seed),
       units = Array.from({ length: WIDTH }, () => [normal() / Math.sqrt(WIDTH), direction(d, normal)]);
-    return (x) => units.reduce((sum, [a, b]) => sum + a * Math.max(along(b, x), 0), 0);
+    return (x) => units.reduce((sum, [a, b]) => sum + a * Math.max(dot(b, x), 0), 0);
   },
 };
 
@@ -85,15 +75,12 @@ const cosine = {
   draw: (d, seed) => {
     const b = direction(d, normals(seed)),
       phase = 2 * Math.PI * uniforms(seed + 1)();
-    return (x) => Math.cos(along(b, x) + phase);
+    return (x) => Math.cos(dot(b, x) + phase);
   },
 };
 
 export const FAMILIES = {
   relu,
   cosine,
-  sign: single(Math.sign, Math.sqrt(2 / Math.PI), 1, 1, 1),
-  cubic: single((u) => u ** 3, 3, 15, 105, 10395),
-  hermite3: single((u) => u ** 3 - 3 * u, 0, 6, 42, 3348),
-  absolute: single(Math.abs, 0, 1, 3, 3),
+  ...Object.fromEntries(Object.entries(RIDGES).map(([name, law]) => [name, ridge(law)])),
 };

@@ -1,63 +1,32 @@
-import { Objective } from "./loss.js";
+import { atAngle, barrier } from "./landscape.js";
 import { normals, product } from "./linalg.js";
+import { Objective } from "./loss.js";
 import { makeTask } from "./task.js";
 
-// The landscape of one head on the isotropic task, and gradient flow on it. Time and weights are in units of G/n: the
-// layer is a ⊗ M/n, so that growth from zero has the rates 2√d and 2 whatever n is.
+// The landscape of one head on the isotropic task, and gradient flow on it. Time and weights are in units of
+// G/n: the layer is a ⊗ M/n, so that growth from zero has the rates 2√d and 2 whatever n is.
 
-/** V(t) of lsa/landscape.py for one head: the least loss at t = tan² of the angle between a and the label's axis. */
-export function floor({ d, n, q, lam, bb, xxc, cc }) {
-  const [C, B, s0, s1, s2] = [n * lam[0], bb[0], cc, xxc[0], n * (n + 2)],
-    delta = s0 * s2 - s1 * s1;
-  return (t) => {
-    if (t === Infinity) return q - (C * C) / B;
-    const F = s0 - 2 * s1 * t + s2 * t * t;
-    return q - C * C * ((d - 1) / (B + n * t) + F / (t * delta + B * F));
-  };
-}
-
-const tangent = (angle) => (angle >= Math.PI / 2 ? Infinity : Math.tan(angle) ** 2);
-
-/** The first barrier of V and the minimum behind it, as angles from the label's axis: { top, trap }, or null. */
-export function barrier(V) {
-  const at = (i) => (Math.PI / 2) * (i / 4000) ** 0.5,
-    height = (angle) => V(tangent(angle)),
-    turns = []; // finer where tan² is steep
-  for (let i = 1; i < 4000; i++) {
-    const [a, b, c] = [height(at(i - 1)), height(at(i)), height(at(i + 1))];
-    if ((b - a) * (c - b) < 0) turns.push(refine(height, at(i - 1), at(i + 1), b > a ? -1 : 1));
-  }
-  if (!turns.length) return null;
-  return { top: turns[0], trap: turns[1] ?? Math.PI / 2 };
-}
-
-/** The minimum of sign·f between two places, by golden section. */
-function refine(f, low, high, sign) {
-  const g = (Math.sqrt(5) - 1) / 2;
-  for (let k = 0; k < 70; k++) {
-    const a = high - g * (high - low),
-      b = low + g * (high - low);
-    if (sign * f(a) < sign * f(b)) high = b;
-    else low = a;
-  }
-  return (low + high) / 2;
-}
-
+/**
+ * The task, and its curve V(angle) with the best loss, the barrier, its height, and the loss of the trap
+ * behind it.
+ */
 export function isotropic(d, n, noise) {
-  const task = makeTask({ d, n, noise }),
-    V = floor(task),
-    found = barrier(V);
+  const V = (angle) => atAngle(angle, { d, n, noise }),
+    task = makeTask({ d, n, noise }),
+    found = barrier({ d, n, noise });
   return {
     task,
     V,
     best: task.best,
     barrier: found,
-    height: found && V(tangent(found.top)),
-    caught: found && V(tangent(found.trap)),
+    height: found && V(found.top),
+    caught: found && V(found.trap),
   };
 }
 
-/** −∇L by the weights that are trained: a (d+1), M or Q (d+1, d), and with keys apart K (d+1, d+1), M = KᵀQ. */
+/**
+ * −∇L by the weights that are trained: a (d+1), M or Q (d+1, d), and with keys apart K (d+1, d+1), M = KᵀQ.
+ */
 export class Flow {
   constructor({ task }, apart = false) {
     const { d } = task,
@@ -126,7 +95,10 @@ export class Flow {
     return Float64Array.from({ length: this.length }, () => size * normal());
   }
 
-  /** Points [time, angle, loss] until `over(angle, loss)`, by Heun's method with steps that fit; v moves along. */
+  /**
+   * Points [time, angle, loss] until `over(angle, loss)`, by Heun's method with steps that fit; v moves
+   * along.
+   */
   run(v, { until = Infinity, most = 800, tolerance = 4e-3, over = () => false } = {}) {
     const { length } = this,
       [k1, k2, trial] = [0, 1, 2].map(() => new Float64Array(length)),
@@ -162,7 +134,9 @@ export class Flow {
   }
 }
 
-/** Where a place belongs: "optimum" or "trap", for below the barrier nothing can cross it; "undecided" above. */
+/**
+ * Where a place belongs: "optimum" or "trap", for below the barrier nothing can cross it; "undecided" above.
+ */
 export function side({ barrier: wall, height, best, task }, angle, loss) {
   if (!wall) return loss < best + 0.05 * (task.q - best) ? "optimum" : "undecided";
   if (loss >= height) return "undecided";

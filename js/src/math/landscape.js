@@ -1,4 +1,7 @@
-// The landscape of H heads on an isotropic task: the least loss at a given angle between the values and the label.
+import { lowest } from "./scalar.js";
+
+// The landscape of H heads on an isotropic task: the least loss at a given angle between the values and the
+// label.
 
 /** V(t), t = tan² of the angle; for H ≥ d + 1 heads every angle is as good as the best. */
 export function leastLoss(t, { d, n, noise, heads = 1 }) {
@@ -19,27 +22,33 @@ export function leastLoss(t, { d, n, noise, heads = 1 }) {
 
 export const atAngle = (angle, task) => leastLoss(angle > 1.570796 ? Infinity : Math.tan(angle) ** 2, task);
 
-/** The angles in (0, π/2] at which the curve has a local minimum above the best loss. */
-export function trapAngles(task, count = 2000) {
-  const best = leastLoss(0, task),
-    f = (x) => atAngle(x, task),
-    h = Math.PI / 2 / count,
+/**
+ * The angles at which the curve turns, from the label's axis on: top, trap, top, trap …; it starts at the
+ * optimum.
+ */
+function turns(task, count = 4000) {
+  const height = (angle) => atAngle(angle, task),
+    at = (i) => (Math.PI / 2) * Math.sqrt(i / count), // finer where tan² is steep
+    heights = Array.from({ length: count + 1 }, (_, i) => height(at(i))),
     found = [];
-  for (let i = 1; i <= count; i++) {
-    const x = i * h,
-      here = f(x);
-    if (!(here < f(x - h) && (i === count || here <= f(x + h))) || here < best * (1 + 1e-9)) continue;
-    let low = x - h,
-      high = Math.min(x + h, Math.PI / 2);
-    for (let k = 0; k < 60; k++) {
-      const a = low + (high - low) / 3,
-        b = high - (high - low) / 3;
-      if (f(a) < f(b)) high = b;
-      else low = a;
-    }
-    found.push((low + high) / 2);
+  for (let i = 1; i < count; i++) {
+    const rise = heights[i] - heights[i - 1];
+    if (rise * (heights[i + 1] - heights[i]) < 0)
+      found.push(lowest((angle) => (rise > 0 ? -1 : 1) * height(angle), at(i - 1), at(i + 1)));
   }
-  return found;
+  return found.length % 2 ? [...found, Math.PI / 2] : found;
+}
+
+/** The first barrier of the curve and the minimum behind it: { top, trap }, or null. */
+export function barrier(task) {
+  const [top, trap] = turns(task);
+  return top === undefined ? null : { top, trap };
+}
+
+/** The angles in (0, π/2] at which the curve has a local minimum above the best loss. */
+export function trapAngles(task) {
+  const high = leastLoss(0, task) * (1 + 1e-9);
+  return turns(task).filter((angle, k) => k % 2 === 1 && atAngle(angle, task) > high);
 }
 
 /** The angle between the span of `heads` rows a (d+1 numbers each) and the last axis. */

@@ -13,6 +13,12 @@ export function diagonal(values) {
   return D;
 }
 
+export function dot(u, v) {
+  let sum = 0;
+  for (let i = 0; i < u.length; i++) sum += u[i] * v[i];
+  return sum;
+}
+
 /** A (p, q) times B (q, r); `ta`, `tb`: the transpose of what is stored. */
 export function product(A, B, p, q, r, ta = false, tb = false, out = new Float64Array(p * r)) {
   for (let i = 0; i < p; i++)
@@ -33,7 +39,10 @@ export function eigh(matrix, d) {
     let off = 0,
       on = 0;
     for (let i = 0; i < d; i++)
-      for (let j = 0; j < d; j++) i === j ? (on += A[i * d + j] ** 2) : (off += A[i * d + j] ** 2);
+      for (let j = 0; j < d; j++) {
+        if (i === j) on += A[i * d + j] ** 2;
+        else off += A[i * d + j] ** 2;
+      }
     if (off <= 1e-36 * on) break;
     for (let p = 0; p < d; p++)
       for (let r = p + 1; r < d; r++) {
@@ -78,7 +87,10 @@ export function matrixFunction(matrix, d, f) {
   );
 }
 
-/** X with A X = B, A (d, d) and B (d, k), by elimination with pivots; null if A is singular to working precision. */
+/**
+ * X with A X = B, A (d, d) and B (d, k), by elimination with pivots; null if A is singular to working
+ * precision.
+ */
 export function solve(A, B, d, k) {
   const L = Float64Array.from(A),
     X = Float64Array.from(B),

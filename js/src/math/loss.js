@@ -1,7 +1,8 @@
 import { product, solve } from "./linalg.js";
 
-// The exact population loss of a layer and its gradient, by the formulas of lsa/population.py. A layer's weights are one
-// Float64Array: for each head W_K (d+1, d+1), W_Q (its first d columns) and W_V (d+1, d+1), then the read-out (d+1).
+// The exact population loss of a layer and its gradient, by the formulas of lsa/population.py. A layer's
+// weights are one Float64Array: for each head W_K (d+1, d+1), W_Q (its first d columns) and W_V (d+1, d+1),
+// then the read-out (d+1).
 
 export const count = (d, heads) => heads * (d + 1) * (3 * d + 2) + d + 1;
 
@@ -259,7 +260,9 @@ export class Objective {
       for (let i = 0; i < d; i++) for (let j = 0; j < d; j++) g[readout + i] += R[i * d + j] * gh[j];
   }
 
-  /** Weights whose a (heads, d+1) and M (heads, d+1, d) are given: W_K = I, W_Q = M, W_V = e aᵀ, h = e + h_x. */
+  /**
+   * Weights whose a (heads, d+1) and M (heads, d+1, d) are given: W_K = I, W_Q = M, W_V = e aᵀ, h = e + h_x.
+   */
   weightsOf(a, M, skip = null) {
     const { d, size, heads, readout } = this,
       w = new Float64Array(this.length);
@@ -276,7 +279,10 @@ export class Objective {
     return w;
   }
 
-  /** One step of gradient descent from the prior mean: a = (−μ, 1), M = [Pᵀ; 0], h_x = μ; the other heads rest. */
+  /**
+   * One step of gradient descent from the prior mean: a = (−μ, 1), M = [Pᵀ; 0], h_x = μ; the other heads
+   * rest.
+   */
   optimalWeights() {
     const {
         d,
@@ -294,7 +300,10 @@ export class Objective {
     return this.weightsOf(a, M, this.residual ? mean : null);
   }
 
-  /** Move an entry of M (or of a, column −1) of a head by `by`, with the least change of W_Q or W_V that does it. */
+  /**
+   * Move an entry of M (or of a, column −1) of a head by `by`, with the least change of W_Q or W_V that does
+   * it.
+   */
   nudge(w, head, row, column, by) {
     const { d, size, readout } = this,
       { K, Q, V } = places(d, head);

@@ -1,38 +1,30 @@
-import { FAMILIES } from "./families.js";
-import { normals, uniforms } from "./linalg.js";
+import { FAMILIES, RIDGES } from "./families.js";
+import { dot, normals, uniforms } from "./linalg.js";
 
-// Functions of the plane, x ~ N(0, I): one f of a family, turned to an angle, and its linear part m_f = E[f(x) x].
+// Functions of the plane, x ~ N(0, I): one f of a family, turned to an angle, and its linear part m_f =
+// E[f(x) x].
 
-const along = (b, x) => b[0] * x[0] + b[1] * x[1],
-  times = (b, k) => [k * b[0], k * b[1]];
+const times = (b, k) => [k * b[0], k * b[1]];
 const LINEAR = { moments: (d) => ({ c: d, s: d * (d + 2), power: d }) };
 
 /** c = E|m_f|², s = E f²|x|² and power = E f² of a family in the plane. */
 export const planarMoments = (family) => (FAMILIES[family] ?? LINEAR).moments(2);
-
-// g(b·x): g, and E u g(u) for u ~ N(0, 1)
-const RIDGES = {
-  sign: [Math.sign, Math.sqrt(2 / Math.PI)],
-  cubic: [(u) => u ** 3, 3],
-  hermite3: [(u) => u ** 3 - 3 * u, 0],
-  absolute: [Math.abs, 0],
-};
 
 /** The function number `seed` of a family, its direction b at an angle (radians): { f, m, b }. */
 export function planar(family, angle, seed) {
   const b = [Math.cos(angle), Math.sin(angle)],
     normal = normals(seed);
   if (RIDGES[family]) {
-    const [g, slope] = RIDGES[family];
-    return { b, f: (x) => g(along(b, x)), m: times(b, slope) };
+    const { g, slope } = RIDGES[family];
+    return { b, f: (x) => g(dot(b, x)), m: times(b, slope) };
   }
   const length = Math.hypot(normal(), normal());
-  if (family === "linear") return { b, f: (x) => length * along(b, x), m: times(b, length) };
+  if (family === "linear") return { b, f: (x) => length * dot(b, x), m: times(b, length) };
   if (family === "cosine") {
     const phase = 2 * Math.PI * uniforms(seed + 1)();
     return {
       b,
-      f: (x) => Math.cos(length * along(b, x) + phase),
+      f: (x) => Math.cos(length * dot(b, x) + phase),
       m: times(b, -length * Math.exp(-(length ** 2) / 2) * Math.sin(phase)),
     };
   }
@@ -44,12 +36,14 @@ export function planar(family, angle, seed) {
     turned = units.map(([a, [x, y]]) => [a, [c * x - s * y, s * x + c * y]]);
   return {
     b,
-    f: (x) => turned.reduce((sum, [a, v]) => sum + a * Math.max(along(v, x), 0), 0),
+    f: (x) => turned.reduce((sum, [a, v]) => sum + a * Math.max(dot(v, x), 0), 0),
     m: times(b, Math.hypot(...part)),
   };
 }
 
-/** L(η) of one step on n examples, η* and L(η*), from the moments of a family with the label noise counted in. */
+/**
+ * L(η) of one step on n examples, η* and L(η*), from the moments of a family with the label noise counted in.
+ */
 export function stepLoss({ c, s, power }, d, n, noise) {
   const whole = s + noise * d,
     bend = whole + (n - 1) * c,

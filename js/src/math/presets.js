@@ -1,7 +1,8 @@
 import { identity } from "./linalg.js";
 import { covariance, makeTask } from "./task.js";
 
-// What the playground's controls mean: the task they describe, the claims they can show, and the Python that does the same.
+// What the playground's controls mean: the task they describe, the claims they can show, and the Python that
+// does the same.
 
 export const DEFAULTS = {
   d: 5,
@@ -75,7 +76,8 @@ export const PRESETS = {
   trap: [
     "The trap at d = 3, n = 40",
     { d: 3, n: 40, noise_variance: 0.25, seed: 3, speed: 3 },
-    "Train: this start ends in a local minimum, with a relative excess of 1.506. Try New start: about every other one gets through.",
+    "Train: this start ends in a local minimum, with a relative excess of 1.506. " +
+      "Try New start: about every other one gets through.",
   ],
   "two-heads": [
     "Two heads escape it",
@@ -150,7 +152,7 @@ export function python(state, step, weights = null) {
     "loss, best = lsa.population_loss(layer, task).item(), playground.best",
     'print(f"L = {loss:.8f}, L* = {best:.8f}, relative excess {loss / best - 1:.3e}")',
   );
-  return lines.join("\n") + "\n";
+  return `${lines.join("\n")}\n`;
 }
 
 /** The state in an address: "#d=3&n=40", or "#preset=trap". */

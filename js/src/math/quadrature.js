@@ -1,9 +1,12 @@
 import { eigh } from "./linalg.js";
 
-// The loss of one step under other losses than the square: Gauss rules for the four numbers that decide its error.
+// The loss of one step under other losses than the square: Gauss rules for the four numbers that decide its
+// error.
 
-/** Gauss rule of a weight with the recurrence (a, b): the eigenvalues of its Jacobi matrix (Golub and Welsch). */
-function gauss(a, b) {
+/**
+ * Gauss rule of a weight with the recurrence (a, b): the eigenvalues of its Jacobi matrix (Golub and Welsch).
+ */
+export function gauss(a, b) {
   const size = a.length,
     J = new Float64Array(size * size);
   for (let i = 0; i < size; i++) {
@@ -12,6 +15,22 @@ function gauss(a, b) {
   }
   const { values, vectors } = eigh(J, size);
   return Array.from(values, (x, j) => [x, vectors[j] ** 2]);
+}
+
+/** Nodes and weights of Gauss' rule on [-1, 1], by Newton's method on Legendre's polynomial. */
+export function gaussLegendre(count) {
+  return Array.from({ length: count }, (_, k) => {
+    let x = Math.cos((Math.PI * (k + 0.75)) / (count + 0.5)),
+      slope = 1;
+    for (let turn = 0; turn < 20; turn++) {
+      let [before, value] = [1, x];
+      for (let j = 2; j <= count; j++)
+        [before, value] = [value, ((2 * j - 1) * x * value - (j - 1) * before) / j];
+      slope = (count * (x * value - before)) / (x * x - 1);
+      x -= value / slope;
+    }
+    return [x, 2 / ((1 - x * x) * slope * slope)];
+  });
 }
 
 export const normalRule = (count) =>
@@ -92,25 +111,4 @@ export function meanLoss(nodes, name, eta, given) {
   for (let i = 0; i < nodes.length; i += 4)
     sum += nodes[i] * mean(nodes[i + 1] + eta * (eta * nodes[i + 3] - 2 * nodes[i + 2]), given);
   return sum;
-}
-
-/** Where a convex f is least between low and high: golden section. */
-export function lowest(f, low, high, steps = 40) {
-  const ratio = (Math.sqrt(5) - 1) / 2;
-  let left = high - ratio * (high - low),
-    right = low + ratio * (high - low),
-    atLeft = f(left),
-    atRight = f(right);
-  for (let k = 0; k < steps; k++) {
-    if (atLeft < atRight) {
-      [high, right, atRight] = [right, left, atLeft];
-      left = high - ratio * (high - low);
-      atLeft = f(left);
-    } else {
-      [low, left, atLeft] = [left, right, atRight];
-      right = low + ratio * (high - low);
-      atRight = f(right);
-    }
-  }
-  return (low + high) / 2;
 }

@@ -1,7 +1,11 @@
-// The exact loss of softmax heads whose scores are β x·x_q, from a table of moments of the scores (lsa.softmax.score_moments)
-// at t = exp(k/10). What is left is an integral over r = |x_q|: in log r the sum over every other k is exact to ten digits.
+// The exact loss of softmax heads whose scores are β x·x_q, from a table of moments of the scores
+// (lsa.softmax.score_moments) at t = exp(k/10). What is left is an integral over r = |x_q|: in log r the sum
+// over every other k is exact to ten digits.
 
-/** One row of the table at t = exp(k/10): three moments of one head and three of the pair. Beyond its ends: their limits. */
+/**
+ * One row of the table at t = exp(k/10): three moments of one head and three of the pair. Beyond its ends:
+ * their limits.
+ */
 function moments({ from, rows }, n, k) {
   const row = rows[Math.min(k - from, rows.length - 1)];
   if (k >= from) return row;

@@ -1,7 +1,7 @@
 import { normals } from "./linalg.js";
 
-// Images of a prompt in the plane under turns, flips (every x to −x) and mirrors, and the means of r_l G_jk over them.
-// A tensor is two rows (l), of the six entries x1x1, x1x2, x2x2, x1y, x2y, yy of G.
+// Images of a prompt in the plane under turns, flips (every x to −x) and mirrors, and the means of r_l G_jk
+// over them. A tensor is two rows (l), of the six entries x1x1, x1x2, x2x2, x1y, x2y, yy of G.
 
 const NOISE = 0.1;
 
@@ -30,6 +30,11 @@ function tensor(points, w, noise) {
   return r.map((each) => G.map((x) => each * x));
 }
 
+/** sum += weight T */
+function add(sum, T, weight) {
+  for (let l = 0; l < 2; l++) for (let j = 0; j < 6; j++) sum[l][j] += weight * T[l][j];
+}
+
 /** The mean of r G over prompts: the given one, or as many random ones with as many examples. */
 export function meanTensor(prompts, points, w) {
   if (prompts === 1) return tensor(points, w);
@@ -41,11 +46,7 @@ export function meanTensor(prompts, points, w) {
       [normal(), normal()],
       points.map(() => Math.sqrt(NOISE) * normal()),
     );
-    own.forEach((row, l) =>
-      row.forEach((x, j) => {
-        sum[l][j] += x / prompts;
-      }),
-    );
+    add(sum, own, 1 / prompts);
   }
   return sum;
 }
@@ -83,12 +84,7 @@ export function meanOverImages(T, degrees, images) {
         [s, -c],
       ]);
     if (images !== "turn") maps.push(...maps.map((Q) => Q.map((row) => row.map((x) => -x))));
-    for (const Q of maps)
-      image(T, Q).forEach((row, l) =>
-        row.forEach((x, j) => {
-          sum[l][j] += x / (steps * maps.length);
-        }),
-      );
+    for (const Q of maps) add(sum, image(T, Q), 1 / (steps * maps.length));
   }
   return sum;
 }

@@ -105,7 +105,9 @@ export function covariance(d, condition, degrees = 0) {
   return { sigma: turned(values), inverse: turned(values.map((x) => 1 / x)) };
 }
 
-/** Prompts: their Gram matrices (d+1, d+1), queries, labels of the queries, and what one best step predicts. */
+/**
+ * Prompts: their Gram matrices (d+1, d+1), queries, labels of the queries, and what one best step predicts.
+ */
 export function samplePrompts(task, batch, seed) {
   const { d, n, noise, half, prior, mean, P, family, linear } = task,
     size = d + 1,

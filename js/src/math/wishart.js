@@ -1,6 +1,8 @@
 import { eigh, normals, product } from "./linalg.js";
+import { gauss } from "./quadrature.js";
 
-// The ladder of depth, as in lsa/ladder.py: moments of W = XᵀX are integers, and so is all that is rounded only at the end.
+// The ladder of depth, as in lsa/ladder.py: moments of W = XᵀX are integers, and so is all that is rounded
+// only at the end.
 
 const GUARD = 96n; // binary places of what is summed; the sums are whole numbers
 
@@ -40,7 +42,10 @@ function ratio(a, b) {
   return Number((a << shift) / b) / 2 ** Number(shift);
 }
 
-/** The recursion of the orthogonal polynomials of ρ: { alpha, beta }, beta[0] = nd. Bareiss's elimination of the Hankel matrix. */
+/**
+ * The recursion of the orthogonal polynomials of ρ: { alpha, beta }, beta[0] = nd. Bareiss's elimination of
+ * the Hankel matrix.
+ */
 export function jacobi(n, d, size) {
   const m = traceMoments(n, d, 2 * size),
     rows = Array.from({ length: size }, (_, i) =>
@@ -69,15 +74,11 @@ export function ladderLoss({ alpha, beta }, d, noise, k) {
   return d + noise - gain;
 }
 
-/** The k Gauss nodes, ascending: eigenvalues of the Jacobi matrix. */
-export function gaussNodes({ alpha, beta }, k) {
-  const J = new Float64Array(k * k);
-  for (let i = 0; i < k; i++) {
-    J[i * k + i] = alpha[i];
-    if (i) J[i * k + i - 1] = J[(i - 1) * k + i] = Math.sqrt(beta[i]);
-  }
-  return [...eigh(J, k).values].sort((a, b) => a - b);
-}
+/** The k Gauss nodes, ascending. */
+export const gaussNodes = ({ alpha, beta }, k) =>
+  gauss(alpha.slice(0, k), beta.slice(0, k))
+    .map(([x]) => x)
+    .sort((a, b) => a - b);
 
 /** λ p*(λ), what k steps recover of w along an eigenvector of W; for ridge it is λ / (λ + σ²). */
 export const recovered = (nodes, noise, x) =>
