@@ -14,7 +14,7 @@ const PROMPTS = 60,
     [A[0], A[1]],
     [A[2], A[3]],
   ],
-  act = (A, [x, y]) => [A[0] * x + A[1] * y, A[2] * x + A[3] * y];
+  act = (A, /** @type {number[]} */ [x, y]) => [A[0] * x + A[1] * y, A[2] * x + A[3] * y];
 const times = (A, k) => A.map((x) => x * k),
   mul = (A, B) => product(A, B, 2, 2, 2),
   trace = (A) => A[0] + A[3];
@@ -22,6 +22,7 @@ const angle = (u, v) =>
   (Math.acos(clamp((u[0] * v[0] + u[1] * v[1]) / (Math.hypot(...u) * Math.hypot(...v)), -1, 1)) * 180) /
   Math.PI;
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, {
     condition: 8,
@@ -154,7 +155,7 @@ export function render(given) {
   });
 }
 
-const eigenvalues = ([a, b, , c]) => {
+const eigenvalues = (/** @type {Float64Array} */ [a, b, , c]) => {
   const mean = (a + c) / 2,
     half = Math.hypot((a - c) / 2, b);
   return [mean - half, mean + half];

@@ -11,6 +11,7 @@ const COLUMNS = ["x_1x_1", "x_1x_2", "x_2x_2", "x_1y", "x_2y", "yy"];
 
 const written = (x) => (Math.abs(x) < 0.005 ? 0 : x).toFixed(2).replace("-", "−");
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, {
     degrees: 0,
@@ -114,7 +115,7 @@ export function render(given) {
     table.show({
       marks: [
         ...COLUMNS.map((name, j) =>
-          text([j + 0.5 + (j > 2) * 0.1 + (j > 4) * 0.1, 0.35], name, { anchor: "middle", actor: "muted" }),
+          text([j + 0.5 + 0.1 * (+(j > 2) + +(j > 4)), 0.35], name, { anchor: "middle", actor: "muted" }),
         ),
         text([-0.1, -0.5], "r_1", { anchor: "end", actor: "muted" }),
         text([-0.1, -1.5], "r_2", { anchor: "end", actor: "muted" }),

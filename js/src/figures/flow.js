@@ -15,6 +15,7 @@ const LOOKS = {
   undecided: { actor: "muted", dash: "6 4" },
 };
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, {
     d: 3,

@@ -10,6 +10,7 @@ const MOST = 12;
 
 const written = (numbers, digits = 3) => numbers.map((x) => short(x, digits)).join(", ");
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { n: 10, d: 5, noise_variance: 0.25, k: 3, seed: 1 });
   fig.row("19rem");

@@ -13,6 +13,7 @@ const LINES = [
   ["nulls", "theory", "mean + null keys"],
 ];
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { n: 10, d: 5, noise_variance: 0.25, seen: 10, copies: 1 });
   fig.bar(
@@ -46,9 +47,9 @@ export function render(given) {
       now = Object.fromEntries(LINES.map(([who]) => [who, loss(who, seen)]));
     const { best, useless } = landmarks(task),
       marked = [
-        [best, "best"],
-        [useless, "no use"],
-      ].filter(([at]) => at > 0.02 * most && at < most);
+        { at: best, words: "best" },
+        { at: useless, words: "no use" },
+      ].filter(({ at }) => at > 0.02 * most && at < most);
     plot.show({
       x: [0, most],
       y: [0, tall],
@@ -64,10 +65,10 @@ export function render(given) {
           }),
         ),
         dots(
-          marked.map(([at]) => [at, loss("sum", at)]),
+          marked.map(({ at }) => [at, loss("sum", at)]),
           { actor: "layer", size: 4, opacity: 1 },
         ),
-        ...marked.map(([at, words], k) =>
+        ...marked.map(({ at, words }, k) =>
           text([at, loss("sum", at)], words, { actor: "layer", shift: k ? [9, 17] : [-14, 16] }),
         ),
         ...LINES.map(([who, actor]) =>

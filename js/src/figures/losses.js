@@ -8,6 +8,7 @@ import { stepLoss } from "../math/steps.js";
 
 // Any convex loss: it chooses the step, and nothing else. The pinball's level moves nothing at all.
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { loss: "pinball", level: 0.8, delta: 1, d: 5, n: 10, noise_variance: 0.25 });
   fig.controls([
@@ -54,7 +55,7 @@ export function render(given) {
     slider("noise_variance", { label: "noise σ²", min: 0.05, max: 10, log: true }),
   ]);
   let kept = "",
-    nodes = [];
+    nodes = new Float64Array();
   return fig.begin((s) => {
     const { loss, d, n, noise_variance: noise } = s,
       key = [d, n, noise].join();

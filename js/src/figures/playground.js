@@ -39,6 +39,7 @@ const same = (wanted, state) =>
   Object.entries(wanted).every(([name, value]) => name === "speed" || state[name] === value);
 const linear = (s) => s.family === "linear";
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { ...DEFAULTS, preset: "" }),
     { state } = fig;

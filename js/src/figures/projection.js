@@ -12,9 +12,10 @@ import { makeTask } from "../math/task.js";
 // 1. The truth stands above it; its foot is one step.
 
 const DEPTH = [0.4, 0.42]; // how the direction into the page is drawn
-const project = ([x, y, z]) => [x + DEPTH[0] * y, z + DEPTH[1] * y];
-const lift = ([u, v]) => [u - (DEPTH[0] / DEPTH[1]) * v, v / DEPTH[1]]; // of a point on the plane
+const project = (/** @type {number[]} */ [x, y, z]) => [x + DEPTH[0] * y, z + DEPTH[1] * y];
+const lift = (/** @type {number[]} */ [u, v]) => [u - (DEPTH[0] / DEPTH[1]) * v, v / DEPTH[1]]; // of a point on the plane
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { d: 5, n: 10, noise_variance: 0.25, across: 1.1, into: -1.2 }),
     { state } = fig;
@@ -24,7 +25,7 @@ export function render(given) {
   const bars = fig.plot({ aspect: 0.11, tallest: 76, axes: false, legend: false });
   fig.bar(
     button("to the foot", () => fig.set({ across: 0, into: 0 })),
-    button("answer 0", (f) => f.set({ across: -f.zero, into: 0 })),
+    button("answer 0", () => fig.set({ across: -silent, into: 0 })),
   );
   fig.controls([
     slider("n", { label: "examples n", min: 1, max: 60, whole: true, log: true }),
@@ -35,11 +36,11 @@ export function render(given) {
     // the same layer on another task: at the same place as seen from the foot, if it is there
     if ("n" in changes || "d" in changes || "noise_variance" in changes) retask();
   };
-  let task, objective;
+  let task, objective, silent;
   const retask = () => {
     task = makeTask({ d: state.d, n: state.n, noise: state.noise_variance });
     objective = new Objective(task);
-    fig.zero = Math.sqrt(state.d * state.n * task.step[0]); // the distance of the answer 0 from the foot
+    silent = Math.sqrt(state.d * state.n * task.step[0]); // the distance of the answer 0 from the foot
   };
   retask();
 
@@ -62,8 +63,8 @@ export function render(given) {
       foot = [0, 0, 0],
       truth = [0, 0, high],
       layer = [across, into, 0],
-      zero = [-fig.zero, 0, 0];
-    const reach = [-Math.max(2.1, fig.zero + 0.4), 2.3],
+      zero = [-silent, 0, 0];
+    const reach = [-Math.max(2.1, silent + 0.4), 2.3],
       deep = [-1.7, 1.8],
       at = (...points) => points.map(project),
       grid = [];

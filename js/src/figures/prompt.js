@@ -15,6 +15,7 @@ const MOST = 14,
 
 const within = (x, most) => clamp(x, -most, most);
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, {
     d: 1,

@@ -35,6 +35,7 @@ const written = (letters, names) =>
     })
     .join("");
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { model: "linear", d: 3, group: "orthogonal", progress: 1, seed: 1 });
   let key = null,

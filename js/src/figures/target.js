@@ -61,6 +61,7 @@ const labelled = (xs, ys, limit) => ({
     ]),
 });
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, {
     family: "relu",

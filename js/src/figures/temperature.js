@@ -18,6 +18,7 @@ const level = (value, look) =>
     look,
   );
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const { lengths, from, rows } = given.model.get("table");
   const fig = new Figure(given, { length: lengths.indexOf(10), d: 2, noise_variance: 0.25, k: 0 });

@@ -16,6 +16,7 @@ const STEPS = 400,
   SCALE = 0.1,
   PROMPTS = 80;
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { show: "weights", d: 5, n: 10, noise_variance: 0.25, seed: 1, step: 15 });
   const weights = fig.state.show === "weights";
@@ -152,7 +153,8 @@ export function render(given) {
       top = Math.max(...heights.map(([, y]) => y)),
       low = Math.min(...heights.map(([, y]) => y));
     objective.effective(w);
-    const corner = weights ? showWeights(s) : showPredictions(s, w);
+    const corner = weights ? showWeights(s) : NaN;
+    if (!weights) showPredictions(s, w);
     curve.yText = (y) => power(Math.round(Math.log10(y)));
     curve.show({
       y: [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(top))],

@@ -16,6 +16,7 @@ const RUNS = 12,
   RIGHT = Math.PI / 2,
   DEGREE = 180 / Math.PI;
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { d: 2, n: 6, noise_variance: 0.3, heads: 1, angle: 74, seed: 1 });
   let runs = [],

@@ -6,6 +6,7 @@ import { bestOf, LAWS, OUTPUTS, PRESETS } from "../math/conventions.js";
 
 // A form: your set-up in, the best step and the best loss of one layer out, in your units.
 
+/** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { ...PRESETS["von Oswald et al., code"], preset: "von Oswald et al., code" }),
     { state } = fig;
@@ -51,12 +52,12 @@ export function render(given) {
       E = OUTPUTS.step[s.step].factor(s.n),
       none = bestOf({ ...s, n: 0 }).loss;
     const rows = [
-      ["your best step", eta * E, "gd"],
-      ["your best loss", loss * L, "layer"],
-      ["loss of answering 0", none * L, "muted"],
+      { name: "your best step", value: eta * E, actor: "gd" },
+      { name: "your best loss", value: loss * L, actor: "layer" },
+      { name: "loss of answering 0", value: none * L, actor: "muted" },
     ];
     table.replaceChildren(
-      ...rows.map(([name, value, actor]) =>
+      ...rows.map(({ name, value, actor }) =>
         make(
           "div",
           { className: actor },

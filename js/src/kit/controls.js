@@ -1,6 +1,13 @@
 import { clamp } from "../math/scalar.js";
 import { make, rich, short, spoken } from "./dom.js";
 
+/**
+ * @typedef {import("./figure.js").Figure} Figure
+ * @typedef {import("./figure.js").State} State
+ * @typedef {(fig: Figure) => { node: HTMLElement, refresh: (state: State) => void }} Control
+ * @typedef {{ label: string, actor?: string, when?: (state: State) => boolean }} Common
+ */
+
 // Controls of a figure. Each is a function of the figure that gives { node, refresh(state) }; it speaks to
 // the figure by fig.set({ name: value }). `when(state)` hides it, `actor` colours it.
 
@@ -20,6 +27,10 @@ const shell = (kind, actor, label, input, ...rest) => {
 /**
  * A slider for a number: linear, `log` or in whole steps; `mark(state)` = [value, "η*"] points at a place on
  * it.
+ * @param {string} name
+ * @param {Common & { min: number, max: number, step?: number, log?: boolean, whole?: boolean, unit?: string,
+ *   format?: (value: number) => string, mark?: (state: State) => [number, string] }} options
+ * @returns {Control}
  */
 export const slider =
   (
@@ -90,7 +101,12 @@ export const slider =
     };
   };
 
-/** A field for a number, typed in. */
+/**
+ * A field for a number, typed in.
+ * @param {string} name
+ * @param {Common & { min?: number, max?: number, step?: number | "any", whole?: boolean }} options
+ * @returns {Control}
+ */
 export const field =
   (name, { label, min, max, step = "any", whole = false, actor, when }) =>
   (fig) => {
@@ -109,14 +125,18 @@ export const field =
     return {
       node,
       refresh: (state) => {
-        if (fig.shadow.activeElement !== input || !input.checkValidity() || +input.value !== state[name])
-          if (fig.shadow.activeElement !== input) input.value = state[name];
+        if (fig.shadow.activeElement !== input) input.value = state[name];
         node.hidden = !(when?.(state) ?? true);
       },
     };
   };
 
-/** A menu: `options` = { value: "what is read" }. */
+/**
+ * A menu: `options` = { value: "what is read" }.
+ * @param {string} name
+ * @param {Common & { options: Record<string, string> }} options
+ * @returns {Control}
+ */
 export const menu =
   (name, { label, options, actor, when }) =>
   (fig) => {
@@ -136,7 +156,12 @@ export const menu =
     };
   };
 
-/** Two or three options side by side. Values may be numbers. */
+/**
+ * Two or three options side by side. Values may be numbers.
+ * @param {string} name
+ * @param {Common & { options: [any, string][] }} options
+ * @returns {Control}
+ */
 export const choice =
   (name, { label, options, when }) =>
   (fig) => {
@@ -162,6 +187,11 @@ export const choice =
     };
   };
 
+/**
+ * @param {string} name
+ * @param {Common} options
+ * @returns {Control}
+ */
 export const toggle =
   (name, { label, actor, when }) =>
   (fig) => {
@@ -182,6 +212,12 @@ export const toggle =
     };
   };
 
+/**
+ * @param {string | ((state: State) => string)} words
+ * @param {(fig: Figure) => void} press
+ * @param {{ main?: boolean, title?: string, disabled?: (state: State) => boolean }} options
+ * @returns {Control}
+ */
 export const button =
   (words, press, { main = false, title, disabled } = {}) =>
   (fig) => {

@@ -11,12 +11,29 @@ export const by = (actor, words) => ({ actor, words });
 
 const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);
 
+/**
+ * What Python gave, and how changes go to and fro: anywidget's model.
+ * @typedef {{ get: (name: string) => any, set: (name: string, value: any) => void, save_changes: () => void,
+ *   on: (name: string, call: () => void) => void, off: (name: string, call: () => void) => void,
+ *   onPage?: boolean }} Model
+ * @typedef {{ model: Model, el: HTMLElement }} Given
+ * @typedef {any} State the figure's values, by name
+ */
 export class Figure {
+  /** @type {((changes: State) => void) | undefined} */ changed; // called before the figure is drawn
+  /** @type {(() => State) | undefined} */ extra; // what Python gets besides the state
+  /** @type {(() => void) | undefined} */ onIdle; // called when the hand rests
+  /** @type {(() => void) | undefined} */ start; // of the player
+  /** @type {(() => void) | undefined} */ stop;
+
   /**
    * `state`: the values to begin with, where Python has given none; each is kept the same in Python and here.
+   * @param {Given} given
+   * @param {State} state
    */
   constructor({ model, el }, state) {
     this.model = model;
+    /** @type {State} */
     this.state = Object.fromEntries(
       Object.entries(state).map(([name, value]) => [name, model.get(name) ?? value]),
     );
@@ -38,6 +55,7 @@ export class Figure {
       this.seen = isIntersecting;
     });
     this.watch.observe(this.host);
+    /** @type {[string, () => void][]} */
     this.listeners = Object.keys(state).map((name) => {
       const hear = () => {
         const value = model.get(name);
@@ -86,6 +104,7 @@ export class Figure {
     return this.place;
   }
 
+  /** @param {{ title?: string, note?: string }} options */
   panel({ title, note } = {}) {
     const node = make("div", { className: "panel" });
     if (title) node.append(make("p", { className: "title" }, ...rich(title)));
@@ -94,13 +113,17 @@ export class Figure {
     return node;
   }
 
+  /** @param {import("./plot.js").PlotOptions} options */
   plot(options = {}) {
     const plot = new Plot(this.panel(options).appendChild(make("div")), options, () => this.redraw());
     this.plots.push(plot);
     return plot;
   }
 
-  /** Controls in a grid; `bar`: side by side, for buttons. */
+  /**
+   * Controls in a grid; `bar`: side by side, for buttons.
+   * @param {import("./controls.js").Control[]} specs
+   */
   controls(specs, bar = false) {
     const made = specs.map((spec) => spec(this)),
       node = make(
@@ -114,6 +137,7 @@ export class Figure {
     return node;
   }
 
+  /** @param {import("./controls.js").Control[]} specs */
   bar(...specs) {
     return this.controls(specs, true);
   }
@@ -155,6 +179,8 @@ export class Figure {
   /**
    * ▶ and ❚❚: `step()` moves on and says whether there is more to come, `rewind()` comes before each start.
    * If the reader wants no motion: all at once, then one picture.
+   * @param {{ words?: string[], step: () => boolean, rewind?: () => void, patience?: number }} options
+   * @returns {import("./controls.js").Control}
    */
   player({ words = ["▶ Run", "❚❚ Pause"], step, rewind = () => {}, patience = 5000 }) {
     const stop = () => {

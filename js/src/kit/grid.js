@@ -5,7 +5,12 @@ import { tint } from "./marks.js";
 // by + and −; the grid is one stop for the keyboard, and arrow keys walk in it.
 
 export class Grid {
-  /** `says(row, column)` is what a cell is called, with its value; `done` is called when the hand lets go. */
+  /**
+   * `says(row, column)` is what a cell is called, with its value; `done` is called when the hand lets go.
+   * @param {{ rows: number, columns: number, name: string, title: string,
+   *   move?: false | ((row: number, column: number, by: number) => void),
+   *   says: (row: number, column: number) => string, done: () => void }} options
+   */
   constructor({ rows, columns, name, title, move, says, done }) {
     this.cells = [];
     const body = make("tbody");
@@ -27,8 +32,10 @@ export class Grid {
     );
     this.node.setAttribute("role", move ? "grid" : "img");
     this.node.setAttribute("aria-label", name);
-    if (move) Object.assign(this, { move, says, done, columns });
-    if (move) this.listen();
+    this.says = says;
+    this.done = done;
+    this.columns = columns;
+    if (move) this.listen(move);
   }
 
   /** Colours, full at ±1. */
@@ -39,15 +46,18 @@ export class Grid {
   }
 
   tell(cell) {
-    const words = this.says(...cell.at);
+    const [row, column] = cell.at,
+      words = this.says(row, column);
     cell.setAttribute("aria-label", words);
     return words;
   }
 
-  listen() {
+  /** @param {(row: number, column: number, by: number) => void} move */
+  listen(move) {
     let held = null;
     const change = (cell, by) => {
-      this.move(...cell.at, by);
+      const [row, column] = cell.at;
+      move(row, column, by);
       this.tell(cell);
     };
     const find = (event) => event.target.closest("td");

@@ -1,7 +1,14 @@
+import palette from "../../../lsa/show/palette.json" with { type: "json" };
 import { clamp } from "../math/scalar.js";
 import { rich, svg } from "./dom.js";
 import { textWidth } from "./scales.js";
 import { DASHES } from "./style.js";
+
+/**
+ * @typedef {import("./plot.js").Plot} Plot
+ * @typedef {import("./plot.js").Mark} Mark
+ * @typedef {{ actor?: string, label?: string, width?: number, dash?: string, opacity?: number }} Look
+ */
 
 // What a plot can draw, in the units of its axes. Each mark may have an `actor`: "layer", "gd", "bayes",
 // "theory", or "ink", "muted", "accent". A line with a `label` is named at its right end.
@@ -22,7 +29,12 @@ const path = (plot, points, closed = false) => {
   return closed && d ? `${d}Z` : d;
 };
 
-/** A curve through points [[x, y], …]; a gap where one is not finite. */
+/**
+ * A curve through points [[x, y], …]; a gap where one is not finite.
+ * @param {number[][]} points
+ * @param {Look} look
+ * @returns {Mark}
+ */
 export const line = (points, { actor = "ink", label, width = 2.5, dash = DASHES[actor], opacity } = {}) => ({
   actor,
   label,
@@ -39,9 +51,14 @@ export const line = (points, { actor = "ink", label, width = 2.5, dash = DASHES[
     }),
 });
 
-/** The graph of f over the frame. */
+/**
+ * The graph of f over the frame.
+ * @param {(x: number) => number} f
+ * @param {Look & { from?: number, to?: number, samples?: number }} look
+ * @returns {Mark}
+ */
 export const graph = (f, { from = -Infinity, to = Infinity, samples = 240, ...look } = {}) => {
-  const points = ({ x: [low, high], xLog }) => {
+  const points = (/** @type {Plot} */ { x: [low, high], xLog }) => {
     const [a, b] = [Math.max(low, from), Math.min(high, to)];
     return Array.from({ length: samples + 1 }, (_, i) => {
       const x = xLog ? a * (b / a) ** (i / samples) : a + ((b - a) * i) / samples;
@@ -58,11 +75,21 @@ export const graph = (f, { from = -Infinity, to = Infinity, samples = 240, ...lo
   };
 };
 
-/** A region inside points [[x, y], …]. */
+/**
+ * A region inside points [[x, y], …].
+ * @param {number[][]} points
+ * @param {Look} look
+ * @returns {Mark}
+ */
 export const area = (points, { actor = "ink", opacity = 0.12 } = {}) => ({
   draw: (plot) => svg("path", { class: `fill ${actor}`, d: path(plot, points, true), opacity }),
 });
 
+/**
+ * @param {number[][]} points
+ * @param {Look & { size?: number }} look
+ * @returns {Mark}
+ */
 export const dots = (points, { actor = "ink", size = 4, opacity = 0.75 } = {}) => ({
   draw: (plot) =>
     svg(
@@ -72,7 +99,12 @@ export const dots = (points, { actor = "ink", size = 4, opacity = 0.75 } = {}) =
     ),
 });
 
-/** A straight line across the frame: `rule({ x: 3 })` upright, `rule({ y: 0 })` level. */
+/**
+ * A straight line across the frame: `rule({ x: 3 })` upright, `rule({ y: 0 })` level.
+ * @param {{ x?: number, y?: number }} place
+ * @param {Look} look
+ * @returns {Mark}
+ */
 export const rule = ({ x, y }, { actor = "muted", width = 1.5, dash = "4 4" } = {}) => ({
   draw: (plot) => {
     const { left, right, top, bottom } = plot.box;
@@ -81,6 +113,12 @@ export const rule = ({ x, y }, { actor = "muted", width = 1.5, dash = "4 4" } = 
   },
 });
 
+/**
+ * @param {number[]} from
+ * @param {number[]} to
+ * @param {Look & { head?: number }} look
+ * @returns {Mark}
+ */
 export const arrow = (
   from,
   to,
@@ -111,7 +149,13 @@ export const arrow = (
   },
 });
 
-/** Letters at a place, `shift` pixels away from it; they may hold an index: "y_q". */
+/**
+ * Letters at a place, `shift` pixels away from it; they may hold an index: "y_q".
+ * @param {number[]} place
+ * @param {string} words
+ * @param {{ actor?: string, anchor?: string, shift?: number[], strong?: boolean }} look
+ * @returns {Mark}
+ */
 export const text = (
   [x, y],
   words,
@@ -136,7 +180,11 @@ export const text = (
   },
 });
 
-/** The ellipse vᵀ A⁻¹ v = 1 of a symmetric A = [[a, b], [b, c]], as points. */
+/**
+ * The ellipse vᵀ A⁻¹ v = 1 of a symmetric A = [[a, b], [b, c]], as points.
+ * @param {number[][]} A
+ * @param {number[]} centre
+ */
 export function ellipsePoints([[a, b], [, c]], [x, y] = [0, 0], samples = 120) {
   const mean = (a + c) / 2,
     half = Math.hypot((a - c) / 2, b),
@@ -151,7 +199,11 @@ export function ellipsePoints([[a, b], [, c]], [x, y] = [0, 0], samples = 120) {
   });
 }
 
-/** Names of what has no end to be named at, in the upper left corner: [[actor, "name", width], …]. */
+/**
+ * Names of what has no end to be named at, in the upper left corner: [[actor, "name", width], …].
+ * @param {[string, string, number?][]} entries
+ * @returns {Mark}
+ */
 export const legend = (entries) => ({
   layer: "over",
   draw: ({ box: { left, top } }) =>
@@ -175,11 +227,18 @@ export const legend = (entries) => ({
 });
 
 // negative orange, positive violet, zero the page itself: as in lsa.figures
-export const tint = (x) => `rgba(${x < 0 ? "224,138,0" : "123,91,214"},${Math.min(Math.abs(x), 1) * 0.85})`;
+const [negative, positive] = [palette.negative, palette.positive].map(({ figure }) =>
+  [1, 3, 5].map((i) => Number.parseInt(figure.slice(i, i + 2), 16)).join(","),
+);
+/** @param {number} x */
+export const tint = (x) => `rgba(${x < 0 ? negative : positive},${Math.min(Math.abs(x), 1) * 0.85})`;
 
 /**
  * A matrix [[…], …] as coloured cells, its top left corner at `at`, each cell a unit wide; `limit` has the
  * full colour.
+ * @param {number[][]} matrix
+ * @param {{ at?: number[], limit?: number, numbers?: false | ((value: number, i: number, j: number) => string) }} look
+ * @returns {Mark}
  */
 export const cells = (matrix, { at: [x0, y0] = [0, 0], limit = 1, numbers } = {}) => ({
   draw: (plot) =>
@@ -213,7 +272,13 @@ export const cells = (matrix, { at: [x0, y0] = [0, 0], limit = 1, numbers } = {}
     ),
 });
 
-/** Lines of equal height of f(x, y), by marching squares on a grid of the frame. */
+/**
+ * Lines of equal height of f(x, y), by marching squares on a grid of the frame.
+ * @param {(x: number, y: number) => number} f
+ * @param {number[]} levels
+ * @param {Look & { grid?: number }} look
+ * @returns {Mark}
+ */
 export const contours = (f, levels, { actor = "muted", width = 1.2, grid = 48, opacity = 0.8 } = {}) => ({
   draw: (plot) => {
     const { left, right, top, bottom } = plot.box,
@@ -251,6 +316,11 @@ export const contours = (f, levels, { actor = "muted", width = 1.2, grid = 48, o
 /**
  * A point to drag, by pointer or arrow keys: `move([x, y])` hears of it; `along` "x" or "y" keeps it on a
  * line.
+ * @param {string} name
+ * @param {number[]} at
+ * @param {{ move: (to: number[]) => void, label?: string, actor?: string, size?: number, colour?: string, says?: string,
+ *   along?: "x" | "y", bounds?: number[][], remove?: () => void }} how
+ * @returns {Mark}
  */
 export const handle = (name, at, { move, label = name, actor = "ink", ...more }) => ({
   kind: "handle",

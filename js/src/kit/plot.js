@@ -8,17 +8,40 @@ import { DASHES } from "./style.js";
 
 let count = 0;
 
+/**
+ * @typedef {"aspect" | "tallest" | "x" | "y" | "xLog" | "yLog" | "equal" | "axes" | "legend"} Frame
+ * @typedef {"xLabel" | "yLabel" | "xTicks" | "yTicks" | "xText" | "yText" | "tap"} Texts
+ * @typedef {Partial<Pick<Plot, Frame | Texts>> & { title?: string, note?: string }} PlotOptions
+ * @typedef {{ kind?: string, layer?: string, name?: string, at?: number[], actor?: string, label?: string,
+ *   dash?: string, ends?: (plot: Plot) => number, draw?: (plot: Plot) => any,
+ *   move?: (to: number[]) => void }} Mark
+ */
 export class Plot {
+  aspect = 0.62; // height over width
+  tallest = 400; // pixels
+  x = [0, 1]; // limits
+  y = [0, 1];
+  xLog = false;
+  yLog = false;
+  equal = false; // the same length for a unit of x and of y
+  axes = true;
+  legend = true; // names of lines beside their ends, on a phone above
+  /** @type {string | undefined} */ xLabel;
+  /** @type {string | undefined} */ yLabel;
+  /** @type {number | number[] | undefined} */ xTicks; // about how many, or where
+  /** @type {number | number[] | undefined} */ yTicks;
+  /** @type {((value: number) => string) | undefined} */ xText;
+  /** @type {((value: number) => string) | undefined} */ yText;
+  /** @type {((at: number[]) => void) | undefined} */ tap; // the place in the frame that was clicked
+  width = 0;
+
   /**
-   * See CONTRIBUTING.md, "A live figure", for the options. `redraw` is called when the place changes its
-   * width.
+   * @param {HTMLElement} place
+   * @param {PlotOptions} options
+   * @param {() => void} redraw called when the place changes its width
    */
   constructor(place, options, redraw) {
-    Object.assign(
-      this,
-      { aspect: 0.62, tallest: 400, x: [0, 1], y: [0, 1], axes: true, legend: true, width: 0 },
-      options,
-    );
+    Object.assign(this, options);
     this.given = { x: this.x, y: this.y };
     const id = `clip-${++count}`;
     this.clip = svg("rect");
@@ -43,11 +66,11 @@ export class Plot {
       redraw();
     });
     this.watch.observe(place);
-    if (options.tap)
+    if (this.tap)
       this.node.addEventListener("click", (event) => {
         const at = this.at(event);
         if (event.target.closest(".handle") || !this.inside(at)) return;
-        options.tap(at);
+        this.tap(at);
       });
   }
 
@@ -57,14 +80,15 @@ export class Plot {
     return [this.X.invert(clientX - box.left), this.Y.invert(clientY - box.top)];
   }
 
-  inside([x, y]) {
-    const between = (value, [low, high]) => value >= low && value <= high;
+  inside(/** @type {number[]} */ [x, y]) {
+    const between = (/** @type {number} */ value, /** @type {number[]} */ [low, high]) =>
+      value >= low && value <= high;
     return between(x, this.x) && between(y, this.y);
   }
 
   /**
-   * Draw `marks` in a frame from x[0] to x[1] and y[0] to y[1]; `alt` says what is seen to those who do not
-   * see it.
+   * Draw `marks` in a frame from x[0] to x[1] and y[0] to y[1]; `alt` says what is seen to those who do not see it.
+   * @param {{ x?: number[], y?: number[], marks: Mark[], alt: string }} picture
    */
   show({ x = this.given.x, y = this.given.y, marks, alt }) {
     if (!this.width) return;
@@ -98,7 +122,7 @@ export class Plot {
     this.Y = scale(y, [head + height, head], this.yLog);
     this.node.setAttribute("height", head + height + foot);
     this.node.setAttribute("role", marks.some(({ kind }) => kind === "handle") ? "group" : "img");
-    this.node.setAttribute("aria-label", spoken(alt ?? this.alt ?? ""));
+    this.node.setAttribute("aria-label", spoken(alt));
     for (const [name, value] of Object.entries({
       x: left,
       y: head - 3,
@@ -118,7 +142,8 @@ export class Plot {
 
   ticksOf(domain, log, about) {
     if (Array.isArray(about)) return about;
-    return log ? decades(...domain, about) : ticks(...domain, about);
+    const [low, high] = domain;
+    return log ? decades(low, high, about) : ticks(low, high, about);
   }
 
   decade(value) {

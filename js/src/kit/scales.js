@@ -1,6 +1,10 @@
 import { clamp } from "../math/scalar.js";
 // Arithmetic of axes: places of data in pixels, of ticks, and of labels that must not touch.
 
+/**
+ * @param {number} low
+ * @param {number} high
+ */
 export function ticks(low, high, about = 5) {
   const raw = (high - low) / about || 1,
     unit = 10 ** Math.floor(Math.log10(raw));
@@ -11,7 +15,11 @@ export function ticks(low, high, about = 5) {
   return found;
 }
 
-/** From data to pixels and back; on a log axis, by decades. */
+/**
+ * From data to pixels and back; on a log axis, by decades.
+ * @param {number[]} domain
+ * @param {number[]} pixels
+ */
 export function scale([low, high], [from, to], log = false) {
   const f = log ? Math.log10 : (x) => x,
     a = f(low),

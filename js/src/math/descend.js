@@ -12,6 +12,7 @@ export function randomWeights(d, heads, scale, seed) {
 }
 
 export class GradientDescent {
+  /** @param {import("./loss.js").Objective} objective */
   constructor(objective) {
     this.objective = objective;
     this.g = new Float64Array(objective.length);
@@ -25,10 +26,13 @@ export class GradientDescent {
 }
 
 export class Adam {
+  /** @param {import("./loss.js").Objective} objective */
   constructor(objective) {
     this.objective = objective;
     this.t = 0;
-    [this.g, this.m, this.v] = [0, 1, 2].map(() => new Float64Array(objective.length));
+    this.g = new Float64Array(objective.length);
+    this.m = new Float64Array(objective.length);
+    this.v = new Float64Array(objective.length);
   }
   step(w, rate) {
     const { g, m, v } = this,
@@ -47,11 +51,13 @@ export class Adam {
 
 /** L-BFGS with the last 30 steps; the line is searched by halving until the loss falls enough. */
 export class LBFGS {
+  /** @param {import("./loss.js").Objective} objective */
   constructor(objective) {
     this.objective = objective;
     this.past = [];
     this.loss = null;
-    [this.g, this.next] = [0, 1].map(() => new Float64Array(objective.length));
+    this.g = new Float64Array(objective.length);
+    this.next = new Float64Array(objective.length);
   }
   step(w) {
     const { objective, past, next } = this;

@@ -59,8 +59,11 @@ const relu = {
   },
   draw: (d, seed) => {
     const normal = normals(seed),
-      units = Array.from({ length: WIDTH }, () => [normal() / Math.sqrt(WIDTH), direction(d, normal)]);
-    return (x) => units.reduce((sum, [a, b]) => sum + a * Math.max(dot(b, x), 0), 0);
+      units = Array.from({ length: WIDTH }, () => ({
+        a: normal() / Math.sqrt(WIDTH),
+        b: direction(d, normal),
+      }));
+    return (x) => units.reduce((sum, { a, b }) => sum + a * Math.max(dot(b, x), 0), 0);
   },
 };
 

@@ -28,19 +28,18 @@ export function isotropic(d, n, noise) {
  * −∇L by the weights that are trained: a (d+1), M or Q (d+1, d), and with keys apart K (d+1, d+1), M = KᵀQ.
  */
 export class Flow {
+  /** @param {{ task: import("./task.js").Task }} land */
   constructor({ task }, apart = false) {
     const { d } = task,
       size = d + 1;
-    Object.assign(this, {
-      task,
-      d,
-      size,
-      apart,
-      objective: new Objective(task),
-      M: new Float64Array(size * d),
-      back: new Float64Array(size),
-      backs: new Float64Array(size * d),
-    });
+    this.task = task;
+    this.d = d;
+    this.size = size;
+    this.apart = apart;
+    this.objective = new Objective(task);
+    this.M = new Float64Array(size * d);
+    this.back = new Float64Array(size);
+    this.backs = new Float64Array(size * d);
     this.length = size + size * d + (apart ? size * size : 0);
   }
 
@@ -96,8 +95,9 @@ export class Flow {
   }
 
   /**
-   * Points [time, angle, loss] until `over(angle, loss)`, by Heun's method with steps that fit; v moves
-   * along.
+   * Points [time, angle, loss] until `over(angle, loss)`, by Heun's method with steps that fit; v moves along.
+   * @param {Float64Array} v
+   * @param {{ until?: number, most?: number, tolerance?: number, over?: (angle: number, loss: number) => boolean }} limits
    */
   run(v, { until = Infinity, most = 800, tolerance = 4e-3, over = () => false } = {}) {
     const { length } = this,

@@ -4,6 +4,9 @@ import { product, solve } from "./linalg.js";
 // weights are one Float64Array: for each head W_K (d+1, d+1), W_Q (its first d columns) and W_V (d+1, d+1),
 // then the read-out (d+1).
 
+/** How many weights a layer has.
+ * @param {number} d
+ * @param {number} heads */
 export const count = (d, heads) => heads * (d + 1) * (3 * d + 2) + d + 1;
 
 /** Places of the parts of head i among the weights. */
@@ -14,31 +17,41 @@ const places = (d, i) => {
 };
 
 export class Objective {
+  /**
+   * @param {import("./task.js").Task} task
+   * @param {number} heads
+   * @param {boolean} residual
+   */
   constructor(task, heads = 1, residual = false) {
     const { d } = task,
       size = d + 1,
-      all = heads + 1,
-      make = (n) => new Float64Array(n); // one head more: the best step, taken away
-    Object.assign(this, {
-      task,
-      heads,
-      residual,
-      d,
-      size,
-      length: count(d, heads),
-      readout: count(d, heads) - size,
-    });
-    Object.assign(this, { a: make(heads * size), M: make(heads * size * d) }); // effective, in the task's coordinates
-    Object.assign(this, { wa: make(all * size), wM: make(all * size * d), h: make(d) }); // in white ones
-    Object.assign(this, { ga: make(heads * size), gM: make(heads * size * d), gh: make(d) });
-    Object.assign(this, {
-      one: make(size),
-      along: make(size * d),
-      across: make(size * d),
-      scratch: make(size * d),
-      u: make(d),
-      v: make(d),
-    });
+      all = heads + 1, // one head more: the best step, taken away
+      make = (/** @type {number} */ n) => new Float64Array(n);
+    this.task = task;
+    this.heads = heads;
+    this.residual = residual;
+    this.d = d;
+    this.size = size;
+    this.length = count(d, heads);
+    this.readout = this.length - size;
+    // effective weights, in the task's coordinates
+    this.a = make(heads * size);
+    this.M = make(heads * size * d);
+    // in white ones
+    this.wa = make(all * size);
+    this.wM = make(all * size * d);
+    this.h = make(d);
+    // their gradients
+    this.ga = make(heads * size);
+    this.gM = make(heads * size * d);
+    this.gh = make(d);
+    // room to compute in
+    this.one = make(size);
+    this.along = make(size * d);
+    this.across = make(size * d);
+    this.scratch = make(size * d);
+    this.u = make(d);
+    this.v = make(d);
     this.wa[heads * size + d] = -1;
     for (let i = 0; i < d; i++) this.wM[heads * size * d + i * d + i] = task.step[i];
   }

@@ -29,14 +29,14 @@ export function planar(family, angle, seed) {
     };
   }
   // three ReLUs, E[max(b·x, 0) x] = b/2; turned so that the sum of their parts lies along b
-  const units = Array.from({ length: 3 }, () => [normal() / Math.sqrt(3), [normal(), normal()]]);
-  const part = [0, 1].map((i) => units.reduce((sum, [a, v]) => sum + (a * v[i]) / 2, 0)),
+  const units = Array.from({ length: 3 }, () => ({ a: normal() / Math.sqrt(3), v: [normal(), normal()] }));
+  const part = [0, 1].map((i) => units.reduce((sum, { a, v }) => sum + (a * v[i]) / 2, 0)),
     turn = angle - Math.atan2(part[1], part[0]);
   const [c, s] = [Math.cos(turn), Math.sin(turn)],
-    turned = units.map(([a, [x, y]]) => [a, [c * x - s * y, s * x + c * y]]);
+    turned = units.map(({ a, v: [x, y] }) => ({ a, v: [c * x - s * y, s * x + c * y] }));
   return {
     b,
-    f: (x) => turned.reduce((sum, [a, v]) => sum + a * Math.max(dot(v, x), 0), 0),
+    f: (x) => turned.reduce((sum, { a, v }) => sum + a * Math.max(dot(v, x), 0), 0),
     m: times(b, Math.hypot(...part)),
   };
 }

@@ -5,7 +5,7 @@ import { normals } from "./linalg.js";
 
 const NOISE = 0.1;
 
-export const actOn = (degrees, [x, y]) => {
+export const actOn = (degrees, /** @type {number[]} */ [x, y]) => {
   const t = (degrees * Math.PI) / 180,
     c = Math.cos(t),
     s = Math.sin(t);
@@ -51,7 +51,11 @@ export function meanTensor(prompts, points, w) {
   return sum;
 }
 
-/** The tensor of the image of a prompt under the matrix Q: r → Q r, x → Q x, y as it is. */
+/**
+ * The tensor of the image of a prompt under the matrix Q: r → Q r, x → Q x, y as it is.
+ * @param {number[][]} T
+ * @param {number[][]} Q
+ */
 export function image(T, [[a, b], [c, d]]) {
   const G = ([p, q, s, u, v, e]) => [
     a * a * p + 2 * a * b * q + b * b * s,

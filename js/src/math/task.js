@@ -7,7 +7,12 @@ const total = (values) => values.reduce((sum, x) => sum + x, 0);
 
 /**
  * x ~ N(0, Σ), n examples, label noise σ²; f is linear with w ~ N(μ, Λ), or of a family for Σ = I.
- * The moments are those of lsa/population.py: lam = diag C, bb = E bbᵀ, xxc = E[XᵀX c], cc = E c², b = Xᵀy, c = yᵀy.
+ * The moments are those of lsa/population.py: lam = diag C, bb = E bbᵀ, xxc = E[XᵀX c], cc = E c², b = Xᵀy,
+ * c = yᵀy.
+ *
+ * @typedef {ReturnType<typeof makeTask>} Task
+ * @param {{ d: number, n: number, noise: number, sigma?: Float64Array, prior?: Float64Array,
+ *   mean?: Float64Array, family?: string }} law
  */
 export function makeTask({
   d,
