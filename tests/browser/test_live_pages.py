@@ -28,7 +28,7 @@ from playwright.sync_api import Locator, Page, TimeoutError
 from lsa.show.live.widget import FIGURES
 
 # Controls that say how training goes on, and show nothing by themselves.
-UNSEEN = {"optimizer", "learning rate", "steps a frame"}
+UNSEEN = {"optimizer", "learning rate", "steps per frame"}
 
 
 @pytest.fixture(scope="module", params=FIGURES)

@@ -1,4 +1,4 @@
-"""Pages made of live figures, one a figure, and a browser's hand on them."""
+"""Pages made of live figures, one page per figure, and a browser's hand on them."""
 
 from __future__ import annotations
 

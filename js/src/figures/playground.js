@@ -261,7 +261,7 @@ export function render(given) {
       when: (s) => s.optimizer !== "lbfgs",
     }),
     slider("speed", {
-      label: "steps a frame",
+      label: "steps per frame",
       min: 1,
       max: 100,
       log: true,
