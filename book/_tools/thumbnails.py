@@ -20,9 +20,10 @@ from lsa.show.live.widget import FIGURES, THUMBNAILS
 from lsa.show.thumbnail import small_png
 
 WIDTH, TALLEST, SHARP = 720, 640, 1.25
-PAPER = """<html data-theme="light"><style>
+PAPER = """<!doctype html><html data-theme="light"><style>
 html { --pst-color-text-base: #222832; --pst-color-text-muted: #48566b; font-family: sans-serif; }
 html { --pst-color-background: #fff; --pst-color-border: #c9ccd1; }
+body { margin: 16px; }
 </style>"""
 
 
@@ -34,7 +35,7 @@ def photograph(page: Page, name: str) -> bytes:
     page.add_script_tag(path=ROOT / "book" / "_static" / "live.js")
     page.locator("svg").first.wait_for()
     page.wait_for_timeout(300)
-    picture = Image.open(io.BytesIO(page.locator(".lsa-live").screenshot())).convert("RGB")
+    picture = Image.open(io.BytesIO(page.locator(".lsa-live > div").screenshot())).convert("RGB")
     return small_png(picture.crop((0, 0, picture.width, min(picture.height, int(TALLEST * SHARP)))))
 
 
