@@ -24,6 +24,7 @@ from torch import Tensor
 from . import checks
 from .covariates import Gaussian
 from .data import Task
+from .quadrature import rule_of_recurrence
 
 __all__ = ["Ladder", "ladder", "polynomial_loss"]
 
@@ -137,25 +138,5 @@ def jacobi(n: int, d: int, size: int) -> tuple[list[Fraction], list[Fraction]]:
 
 @lru_cache(maxsize=256)
 def gauss_rule(n: int, d: int, size: int) -> tuple[Tensor, Tensor]:
-    """Nodes (size,), ascending, and weights (size,) of ρ's Gauss rule, with all digits, however small.
-
-    The nodes are the eigenvalues of the Jacobi matrix. They are positive, so that the matrix is B Bᵀ with B
-    bidiagonal: B is found exactly, and the nodes are the squares of its singular values. A weight is
-    1 / Σ_i π_i(λ)² with the orthonormal polynomials π_0 … π_(k−1).
-    """
-    alpha, beta = jacobi(n, d, size)
-    B, pivot = torch.zeros(size, size, dtype=torch.float64), Fraction(0)
-    for k in range(size):
-        below = beta[k] / pivot if k else Fraction(0)
-        pivot = alpha[k] - below
-        B[k, k] = float(pivot) ** 0.5
-        if k:
-            B[k, k - 1] = float(below) ** 0.5
-    nodes = torch.linalg.svdvals(B).square().flip(0)
-    previous, current, total = torch.zeros_like(nodes), torch.ones_like(nodes), torch.zeros_like(nodes)
-    for k in range(size):
-        current = current / float(beta[k]) ** 0.5
-        total += current.square()
-        root = float(beta[k]) ** 0.5 if k else 0.0
-        previous, current = current, (nodes - float(alpha[k])) * current - root * previous
-    return nodes, 1 / total
+    """Nodes (size,), ascending, and weights (size,) of ρ's Gauss rule."""
+    return rule_of_recurrence(*jacobi(n, d, size))
