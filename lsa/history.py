@@ -4,11 +4,11 @@ import copy
 import math
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from .data import Task
 from .landscape import ending
@@ -37,7 +37,7 @@ class Run:
 class History:
     """Collects losses and snapshots, moves the bar, and takes diverging runs back to their lowest loss."""
 
-    def __init__(self, layer: LinearSelfAttention, task: Task, rate: float, every: int, bar: tqdm):
+    def __init__(self, layer: LinearSelfAttention, task: Task, rate: float, every: int, bar):
         self.layer, self.task, self.rate, self.every, self.bar = layer, task, rate, every, bar
         self.best = optimum(task)
         # L* = 0 is possible: then the excess is measured in E y²
@@ -61,7 +61,6 @@ class History:
         fine = loss <= 1e6 * (start + self.unit)  # not so for NaN, too
         if not fine.any():
             self.restore()
-            self.bar.close()
             raise FloatingPointError(
                 f"training diverged: the loss is {loss.max().item():.3g} at step {step} with "
                 f"learning_rate = {self.rate:g}; the weights of the lowest loss were kept; a smaller "
@@ -78,13 +77,13 @@ class History:
         self.excess.append((loss - self.best.loss if excess is None else excess) / self.unit)
         if self.every and step % self.every == 0:
             self.snapshots.append((step, copy.deepcopy(self.layer)))
-        if step:
+        if step and self.bar is not None:
             self.bar.update()
             self.bar.set_postfix(excess=f"{self.excess[-1].max().item():.1e}", refresh=False)
 
     def run(self, end: str | None = None) -> Run:
-        self.bar.total = self.bar.n  # a notebook shows a bar that stops early, here a success, as a failure
-        self.bar.close()
+        if self.bar is not None:  # a notebook shows a bar that stops early, here a success, as a failure
+            self.bar.total = self.bar.n
         last = len(self.losses) - 1
         if self.every and last % self.every:
             self.snapshots.append((last, copy.deepcopy(self.layer)))
@@ -101,7 +100,15 @@ def power(task: Task) -> float:
     return found.power + task.noise_variance if found else 1.0
 
 
-def bar(steps: int, progress: bool) -> tqdm:
-    """A bar where somebody watches: in a terminal or a live notebook, not while a book is executed."""
+def progress_bar(steps: int, progress: bool) -> AbstractContextManager:
+    """A bar where somebody watches: in a terminal or a live notebook, not while a book is executed.
+
+    It is tqdm's; where that is not installed, as where nobody watches, there is None.
+    """
     watched = sys.stderr.isatty() or "JPY_SESSION_NAME" in os.environ or "COLAB_RELEASE_TAG" in os.environ
-    return tqdm(total=steps, desc="training", leave=False, disable=not (progress and watched))
+    if progress and watched:
+        with suppress(ModuleNotFoundError):
+            from tqdm.auto import tqdm
+
+            return tqdm(total=steps, desc="training", leave=False)
+    return nullcontext()

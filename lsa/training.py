@@ -10,7 +10,7 @@ from torch import Tensor
 from . import checks
 from .baselines import gradient_descent
 from .data import Task
-from .history import History, Run, bar, power
+from .history import History, Run, power, progress_bar
 from .minimise import alternating_least_squares, lbfgs, step_aside
 from .model import LinearSelfAttention
 from .population import check_layer, known, population_loss, white_moments
@@ -71,18 +71,19 @@ def fit(
     batch = checks.integer("batch", 2048 if batch is None else batch, 1)
 
     every = checks.integer("snapshots", snapshots, 0)
-    history = History(layer, task, rate, every, bar(steps, progress))
-    try:
-        if optimizer in ("lbfgs", "als"):
-            _second_order(optimizer, steps, rate, history)
-        else:
-            sampled = partial(_sampled_objective, history.best, batch, checks.generator(generator))
-            objective = _exact_objective if loss == "exact" else sampled
-            _first_order(objective, optimizer, steps, rate, history)
-    except KeyboardInterrupt:
-        history.restore()
-        return history.run("interrupted")
-    return history.run()
+    with progress_bar(steps, progress) as bar:
+        history = History(layer, task, rate, every, bar)
+        try:
+            if optimizer in ("lbfgs", "als"):
+                _second_order(optimizer, steps, rate, history)
+            else:
+                sampled = partial(_sampled_objective, history.best, batch, checks.generator(generator))
+                objective = _exact_objective if loss == "exact" else sampled
+                _first_order(objective, optimizer, steps, rate, history)
+        except KeyboardInterrupt:
+            history.restore()
+            return history.run("interrupted")
+        return history.run()
 
 
 def _rate(task: Task, optimizer: str) -> float:

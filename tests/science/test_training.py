@@ -10,7 +10,7 @@ from helpers.laws import TARGETS, conditioned, linear_task, loss_of_weights, nea
 from tqdm import tqdm
 
 import lsa
-from lsa.history import History, bar
+from lsa.history import History
 
 Layer = lsa.LinearSelfAttention
 
@@ -276,7 +276,7 @@ def test_the_bar_counts_steps_and_shows_the_excess(monkeypatch):
         bars.append(tqdm(total=steps, file=io.StringIO(), mininterval=0))
         return bars[-1]
 
-    monkeypatch.setattr("lsa.training.bar", watched)
+    monkeypatch.setattr("lsa.training.progress_bar", watched)
     task = lsa.isotropic(2, 4, 0.1)
     run = lsa.fit(Layer(2, generator=0), task, optimizer="adam", steps=7)
     (bar,) = bars
@@ -419,7 +419,7 @@ def test_a_run_down_the_exact_loss_stops_after_five_idle_steps():
 def test_a_loss_a_million_times_the_start_is_divergence_and_less_is_not():
     task = lsa.isotropic(2, 4, 0.5)
     for factor, diverges in ((0.9e6, False), (1.1e6, True)):
-        history = History(Layer(2), task, 0.1, 0, bar(5, False))
+        history = History(Layer(2), task, 0.1, 0, None)
         history.record(torch.tensor(2.0, dtype=torch.float64))
         loss = torch.tensor(factor * (2.0 + lsa.optimum(task).loss), dtype=torch.float64)
         if diverges:
