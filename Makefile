@@ -49,6 +49,7 @@ test: export LSA_MARGINS = check
 test: $(TOOLS)  ## run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/npm test
 	$(BIN)/python -m pytest -n logical --dist loadfile
 	$(BIN)/python -m pytest -n logical --dist loadfile --nbval book/

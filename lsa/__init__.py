@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from .baselines import gradient_descent, gradient_descent_weights, ridge, ridge_weights
 from .compare import Comparison, compare
 from .covariates import Gaussian, Rademacher, Sphere, Uniform
-from .data import Prompts, Task, isotropic, nonlinear, skewed
+from .data import Task, isotropic, nonlinear, skewed
 from .history import Run
 from .ladder import Ladder, ladder, polynomial_loss
 from .landscape import Trap, traps
 from .model import LinearSelfAttention
 from .population import population_loss
+from .prompts import Prompts
 from .ridge_functions import (
     AbsoluteValue,
     Cubic,

@@ -25,6 +25,7 @@ from . import checks
 from .covariates import Gaussian
 from .data import Task
 from .quadrature import rule_of_recurrence
+from .targets import Linear
 
 __all__ = ["Ladder", "ladder", "polynomial_loss"]
 
@@ -75,16 +76,17 @@ def require_white(task: Task) -> None:
     """Raise unless the task is isotropic once its covariates are whitened: Λ = Σ⁻¹, μ = 0."""
     checks.instance("task", task, Task, "a lsa.Task")
     expected = "linear targets with Gaussian covariates, prior covariance Σ⁻¹ and prior mean 0"
-    if not task.linear:
-        checks.fail("task", task.target, expected, TypeError)
+    target = task.target
+    if not isinstance(target, Linear):
+        checks.fail("task", target, expected, TypeError)
     if not isinstance(task.covariates, Gaussian):
         checks.fail("task", task.covariates, expected, TypeError)
-    sigma, prior = task.covariates.covariance, task.target.prior_covariance
+    sigma, prior = task.covariates.covariance, target.prior_covariance
     gap = (sigma @ prior - torch.eye(task.d, dtype=torch.float64)).abs().max().item()
     if gap > 1e-9 + 1e-14 * (sigma.norm() * prior.norm()).item():  # what inverting Σ may leave
         checks.fail("task", prior, f"{expected}; this is the prior covariance, and Σ times it is not I")
-    if task.target.prior_mean.abs().max() > 0:
-        checks.fail("task", task.target.prior_mean, f"{expected}; this is the prior mean")
+    if target.prior_mean.abs().max() > 0:
+        checks.fail("task", target.prior_mean, f"{expected}; this is the prior mean")
 
 
 def trace_moments(n: int, d: int, count: int) -> list[int]:
@@ -122,7 +124,9 @@ def jacobi(n: int, d: int, size: int) -> tuple[list[Fraction], list[Fraction]]:
     From floats the same algorithm would lose all digits at a size of about six.
     """
     current = [Fraction(m) for m in trace_moments(n, d, 2 * size)]  # the k-th moment of ρ is E tr W^(k+1)
-    previous, alpha, beta = [], [], []
+    previous: list[Fraction] = []
+    alpha: list[Fraction] = []
+    beta: list[Fraction] = []
     for k in range(size):
         # current[l] = ∫ π_k λ^(k+l) dρ, previous[l] = ∫ π_(k−1) λ^(k−1+l) dρ for the monic polynomials π
         before = previous[1] / previous[0] if k else 0

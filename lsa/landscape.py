@@ -21,9 +21,11 @@ from torch import Tensor
 from . import checks
 from .data import Task
 from .model import LinearSelfAttention
-from .population import WhiteMoments, known, population_loss, white_moments, white_tokens
+from .population import white_moments
+from .targets import Linear
+from .white import WhiteMoments
 
-__all__ = ["Curve", "Trap", "ending", "landscape", "traps"]
+__all__ = ["Curve", "Trap", "best_M", "landscape", "traps"]
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,9 @@ def _product(one: list[Fraction], other: list[Fraction]) -> list[Fraction]:
 
 
 def _value(polynomial: list[Fraction], t: float) -> Fraction:
-    result, t = Fraction(0), Fraction(t)
+    result, exact = Fraction(0), Fraction(t)
     for coefficient in reversed(polynomial):
-        result = result * t + coefficient
+        result = result * exact + coefficient
     return result
 
 
@@ -109,8 +111,8 @@ def landscape(task: Task, heads: int = 1) -> Curve | None:
     white = white_moments(task)
     eye = torch.eye(d, dtype=torch.float64)
     B, xxc, C = (_multiple(matrix, eye) for matrix in (white.bb, white.xxc, white.C))
-    mean = task.linear and task.target.prior_mean.any()
-    if mean or law.kurtosis != 3 or any(factor is None for factor in (B, xxc, C)):
+    mean = isinstance(task.target, Linear) and task.target.prior_mean.any()
+    if mean or law.kurtosis != 3 or B is None or xxc is None or C is None:
         expected = "a task that no rotation changes, such as lsa.isotropic, lsa.skewed or lsa.nonlinear make"
         checks.fail("task", task, expected)
     if d <= H:
@@ -146,7 +148,7 @@ class Trap:
             a[0, 0], a[0, -1] = math.sqrt(self.tangent), 1.0
             a[0] /= a[0].norm()
         eye = torch.eye(d + 1, dtype=torch.float64)
-        tokens, R = (torch.linalg.inv(matrix) for matrix in white_tokens(self.task))
+        tokens, R = (torch.linalg.inv(matrix) for matrix in self.task.white_tokens)
         return LinearSelfAttention.from_effective(a @ tokens, tokens.T @ best_M(white, a, eye) @ R)
 
 
@@ -170,44 +172,3 @@ def traps(task: Task, heads: int = 1) -> list[Trap]:
     best = curve(0.0)
     found = [Trap(curve(t), curve(t) / best - 1, t, task, heads) for t in curve.minima()]
     return sorted(found, key=lambda trap: trap.loss)
-
-
-def ending(layer: LinearSelfAttention, task: Task, excess: Tensor) -> str | list[str]:
-    """Where a layer with this relative excess rests: at the optimum, at another stationary point, or nowhere.
-
-    A stationary point is one where the gradient, times the size of the weights, is below 1e-6 of the loss. A
-    stack of layers has an excess (runs,), and a list of endings.
-    """
-    if not known(task):
-        slope = torch.full_like(excess, math.nan)
-    else:
-        weights = list(layer.parameters())
-        loss = population_loss(layer, task)
-        slopes = torch.autograd.grad(loss.sum(), weights)
-        slope, size = (
-            torch.cat([part.reshape(*excess.shape, -1) for part in parts], -1).norm(dim=-1)
-            for parts in (slopes, weights)
-        )
-        slope = slope * size / loss.detach()
-    if excess.ndim == 0:
-        return _in_words(task, layer.heads, excess.item(), slope.item())
-    return [_in_words(task, layer.heads, *run) for run in zip(excess.tolist(), slope.tolist(), strict=True)]
-
-
-def _in_words(task: Task, heads: int, excess: float, slope: float) -> str:
-    if math.isnan(slope):
-        return "not known: the loss is sampled"
-    if abs(excess) <= 1e-9:
-        return "at the optimum"
-    if slope > 1e-6:
-        return "stopped early"
-    if excess < 0:
-        return "at a stationary point below the best single step from zero"
-    try:
-        predicted = traps(task, heads)
-    except ValueError:  # no rotation symmetry, no curve
-        predicted = []
-    for trap in predicted:
-        if abs(trap.excess - excess) <= 1e-5 * excess:
-            return f"at the local minimum that lsa.traps predicts, relative excess {trap.excess:.6f}"
-    return "at a local minimum or saddle"

@@ -36,7 +36,7 @@ class RidgeFunctions:
         """g, elementwise."""
         raise NotImplementedError
 
-    def line(self, d: int) -> tuple[float, float, float]:
+    def line(self, d: int) -> tuple[float, ...]:
         """E u g(ru), E g(ru)², E u² g(ru)²; here by the trapezoid rule, exact to rounding for smooth g."""
         u, density = normal_grid(4001)
         g = self.activation(self.radius * u)

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from . import checks
-from .data import Prompts, Task, matching
+from .data import Task
 from .ladder import require_white
+from .prompts import Prompts, check_prompts
 from .quadrature import length_rule, tail_to_zero
 
 __all__ = ["SoftmaxAttention", "SoftmaxLoss", "score_floor", "score_moments", "softmax_loss"]
@@ -48,8 +49,8 @@ class SoftmaxAttention(nn.Module):
 
     def forward(self, prompts: Prompts) -> Tensor:
         """Predictions ŷ (B,)."""
-        tokens = matching(prompts, self.d).tokens  # (B, n, d+1)
-        directions = torch.einsum("hij,bj->bhi", self.M, prompts.x_query)
+        tokens = check_prompts(prompts, self.d).tokens  # (B, n, d+1)
+        directions = torch.einsum("hij,bj->bhi", self.M, prompts.x_query)  # M x_q, (B, heads, d+1)
         attention = (directions @ tokens.mT).softmax(-1)  # (B, heads, n)
         return ((attention @ tokens) * self.a).sum((-1, -2))
 

@@ -41,7 +41,7 @@ class Explorer(ipywidgets.VBox):
         # Notebooks store this text and nbval compares it: it must not depend on how many frames are drawn.
         return f"explore({', '.join(self.names)})"
 
-    def _repr_mimebundle_(self, **options) -> dict:
+    def _repr_mimebundle_(self, **options) -> dict | tuple | None:
         return with_thumbnail(super()._repr_mimebundle_(**options), self.thumbnail)
 
 
@@ -70,7 +70,8 @@ def explore(
     if not 1 <= len(values) <= 3:
         fail("values", list(values), "one to three parameters, such as n=[5, 10, 20]")
     labels, start = dict(labels or {}), dict(start or {})
-    for argument, given in {"labels": labels, "start": start}.items():
+    naming: dict[str, dict] = {"labels": labels, "start": start}
+    for argument, given in naming.items():
         if given.keys() - values.keys():
             fail(argument, given, f"names among {list(values)}")
     parameters = [_parameter(name, values[name], labels.get(name, name), start) for name in values]

@@ -9,6 +9,7 @@ Theory is drawn in ink: black here, the page's text colour in a widget.
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -17,7 +18,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 
-from ..checks import covariance, fail
+from ..checks import fail
 from .tables import check, table, written
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "THEORY",
     "band",
     "check",
-    "ellipse",
     "heatmap",
     "label_lines",
     "spread",
@@ -44,7 +44,7 @@ INK = "black"
 PALETTE = json.loads((Path(__file__).parent / "palette.json").read_text(encoding="utf-8"))
 
 
-def _actor(name: str, marker: str, label: str) -> dict:
+def _actor(name: str, marker: str, label: str) -> dict[str, Any]:
     look = PALETTE[name]
     line = (0, tuple(look["dash"])) if look["dash"] else "-"
     return {"color": look.get("figure", INK), "linestyle": line, "marker": marker, "label": label}
@@ -157,15 +157,7 @@ def heatmap(ax: Axes, matrix, *, limit=None, numbers: str | None = ".2f", rows=(
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)
-    for (i, j), value in np.ndenumerate(matrix if numbers else np.empty((0, 0))):
-        ax.text(j, i, written(value, numbers), ha="center", va="center", size=9)
+    if numbers:
+        for (i, j), value in np.ndenumerate(matrix):
+            ax.text(j, i, written(value, numbers), ha="center", va="center", size=9)
     return image
-
-
-def ellipse(ax: Axes, matrix, centre: Sequence[float] = (0, 0), **line) -> Line2D:
-    """The ellipse vᵀ matrix⁻¹ v = 1 around `centre`: a covariance (2, 2), one standard deviation wide."""
-    values, vectors = np.linalg.eigh(covariance("matrix", matrix, 2).numpy())
-    angle = np.linspace(0, 2 * np.pi, 121)
-    x, y = vectors @ (np.sqrt(values.clip(0)) * np.stack([np.cos(angle), np.sin(angle)], -1)).T
-    ax.set_aspect("equal")
-    return ax.plot(centre[0] + x, centre[1] + y, **line | {"marker": ""})[0]

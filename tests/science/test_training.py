@@ -150,7 +150,7 @@ def test_a_run_says_where_it_came_to_rest():
     saddle = Layer.from_effective(torch.eye(1, 6, dtype=torch.float64), rank_one)
     task = lsa.isotropic(5, 10, 0.3)
     excess = lsa.population_loss(saddle, task).detach() / lsa.optimum(task).loss - 1
-    assert lsa.landscape.ending(saddle, task, excess) == "at a local minimum or saddle"
+    assert lsa.history.describe_end(saddle, task, excess) == "at a local minimum or saddle"
     assert lsa.fit(saddle, task).ending == "at the optimum"
     moved = lsa.Task(task.covariates, lsa.Linear(torch.eye(5), torch.ones(5)), 10, 0.3)
     below = "at a stationary point below the best single step from zero"
@@ -501,7 +501,7 @@ def test_a_run_that_ends_a_billionth_too_high_tries_a_step_aside(monkeypatch, ex
     assert lsa.population_loss(layer, task).item() / best.loss - 1 == pytest.approx(excess, rel=1e-3)
     for name in ("lbfgs", "alternating_least_squares"):
         monkeypatch.setattr(lsa.training, name, lambda *arguments: iter(()))
-    monkeypatch.setattr(lsa.training, "step_aside", lambda *arguments: iter(calls.append(1) or ()))
+    monkeypatch.setattr(lsa.training, "perturb_from_saddle", lambda *arguments: iter(calls.append(1) or ()))
     lsa.fit(layer, task)
     assert bool(calls) == tried
 
@@ -532,7 +532,7 @@ def test_a_step_aside_is_taken_where_it_gains_a_billionth(monkeypatch, gain, tak
 
     monkeypatch.setattr(lsa.minimise, "alternating_least_squares", sweeps)
     weights = [weight.detach().clone() for weight in layer.parameters()]
-    list(lsa.minimise.step_aside(layer, task, 10, 1e-15))
+    list(lsa.minimise.perturb_from_saddle(layer, task, 10, 1e-15))
     for weight, moved in zip(weights, calls[0].parameters(), strict=True):
         assert 0.005 < ((moved - weight).norm() / weight.norm()).item() < 0.016  # one per cent
     assert [moved is layer for moved in calls] == [False, True][: 1 + taken]
