@@ -90,9 +90,11 @@ class History:
         if self.every and last % self.every:
             self.snapshots.append((last, copy.deepcopy(self.layer)))
         excess = torch.stack(self.excess)
-        found = describe_end(self.layer, self.task, excess[-1])
-        if end is not None:
-            found = [end] * len(found) if isinstance(found, list) else end
+        found: str | list[str]
+        if end is None:
+            found = describe_end(self.layer, self.task, excess[-1])
+        else:
+            found = end if excess.ndim == 1 else [end] * excess.shape[1]
         if isinstance(found, list):
             for run, step in self.diverged.items():
                 found[run] = (

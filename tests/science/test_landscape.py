@@ -252,12 +252,12 @@ def test_two_heads_that_are_nearly_one_count_as_two_down_to_what_rounding_leaves
     (-0.5, 0.9e-6, "at a stationary point below the best single step from zero"),
 ])  # fmt: skip
 def test_an_ending_in_words(excess, slope, said):
-    assert lsa.landscape._in_words(lsa.isotropic(5, 10, 0.3), 1, excess, slope) == said
+    assert lsa.history._in_words(lsa.isotropic(5, 10, 0.3), 1, excess, slope) == said
 
 
 def test_the_name_of_a_trap_is_given_to_runs_that_end_within_1e_5_of_it():
     task = lsa.isotropic(3, 40, 0.25)
     (trap,) = lsa.traps(task)
     for factor, named in ((1 + 0.9e-5, True), (1 - 0.9e-5, True), (1 + 1.1e-5, False), (1 - 1.1e-5, False)):
-        said = lsa.landscape._in_words(task, 1, factor * trap.excess, 0.0)
+        said = lsa.history._in_words(task, 1, factor * trap.excess, 0.0)
         assert said.startswith("at the local minimum that lsa.traps predicts") == named

@@ -240,6 +240,22 @@ def test_ctrl_c_returns_what_there_is(monkeypatch):
     torch.testing.assert_close(real(layer, task), run.losses.min())
 
 
+def test_ctrl_c_on_a_stack_says_which_run_diverged_before(monkeypatch):
+    real, calls = lsa.training.population_loss, []
+
+    def impatient(*arguments):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr("lsa.training.population_loss", impatient)
+    stack = Layer.stack([Layer(3, generator=0), Layer(3, scale=3.0, generator=1)])
+    run = lsa.fit(stack, lsa.isotropic(3, 8, 0.2), optimizer="gd", learning_rate=0.005)
+    assert run.ending[0] == "interrupted"
+    assert "diverged at step" in run.ending[1]
+
+
 @pytest.mark.parametrize("optimizer", ["lbfgs", "als", "adam"])
 def test_an_optimum_of_zero_is_no_divergence(optimizer):
     task = lsa.Task(lsa.Rademacher(1), lsa.Linear(torch.eye(1)), 5)  # y = ±w, and one step is exact
