@@ -112,7 +112,7 @@ def describe_end(layer: LinearSelfAttention, task: Task, excess: Tensor) -> str 
     if task.white_moments is None:
         slope = torch.full_like(excess, math.nan)
     else:
-        weights = list(layer.parameters())
+        weights = [weight for weight in layer.parameters() if weight.requires_grad]  # some may be frozen
         loss = population_loss(layer, task)
         slopes = torch.autograd.grad(loss.sum(), weights)
         slope, size = (

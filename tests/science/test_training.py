@@ -240,6 +240,16 @@ def test_ctrl_c_returns_what_there_is(monkeypatch):
     torch.testing.assert_close(real(layer, task), run.losses.min())
 
 
+def test_some_weights_may_be_frozen():
+    task, layer = lsa.isotropic(3, 6, 0.2), Layer(3, generator=0)
+    layer.key.requires_grad_(False)
+    key = layer.key.clone()
+    run = lsa.fit(layer, task, optimizer="adam", steps=20)
+    assert run.losses[-1] < run.losses[0]
+    assert run.ending == "stopped early"
+    assert torch.equal(layer.key, key)
+
+
 def test_ctrl_c_on_a_stack_says_which_run_diverged_before(monkeypatch):
     real, calls = lsa.training.population_loss, []
 
