@@ -33,7 +33,7 @@ class Covariates:
     def __init__(self, covariance: Tensor):
         self.covariance = covariance
         self.d = len(covariance)
-        #: is Σ = I? Then products with the root are left out.
+        #: whether Σ = I: products with the root are then left out
         self.is_white = torch.equal(covariance, torch.eye(self.d, dtype=torch.float64))
         self.root = covariance if self.is_white else sqrtm(covariance)
 

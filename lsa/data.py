@@ -47,7 +47,7 @@ class Task:
 
     @property
     def linear(self) -> bool:
-        """Is f(x) = w·x?"""
+        """Whether f(x) = w·x."""
         return isinstance(self.target, Linear)
 
     @cached_property

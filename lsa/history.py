@@ -36,7 +36,7 @@ class Run:
 
 
 class History:
-    """Collects losses and snapshots, moves the bar, and takes diverging runs back to their lowest loss."""
+    """Collects losses and snapshots, advances the progress bar, and takes diverging runs back to their lowest loss."""
 
     def __init__(self, layer: LinearSelfAttention, task: Task, rate: float, every: int, bar):
         self.layer, self.task, self.rate, self.every, self.bar = layer, task, rate, every, bar
@@ -59,7 +59,7 @@ class History:
     def record(self, loss: Tensor, excess: Tensor | None = None) -> None:
         step = len(self.losses)
         start = self.losses[0] if step else loss
-        # from a million times the loss at the start no run comes back
+        # no run recovers from a million times its starting loss
         fine = loss <= 1e6 * (start + self.unit)  # also false for NaN
         if not fine.any():
             self.restore()

@@ -63,8 +63,8 @@ def lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, unit:
     optimizer = torch.optim.LBFGS(layer.parameters(), lr=rate, **options)
 
     def closure():
-        # torch forgets a step whose curvature y·s is under 1e-10, which near the minimum is every one: the
-        # unit in which it is shown the loss has to be small.
+        # torch drops steps whose curvature y·s is below 1e-10, and near the minimum every step is: so it gets
+        # the loss in a small unit
         optimizer.zero_grad()
         loss = population_loss(layer, task) / unit
         loss.backward()
@@ -76,7 +76,7 @@ def lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, unit:
 def alternating_least_squares(
     layer: LinearSelfAttention, task: Task, steps: int, unit: float
 ) -> Iterator[Tensor]:
-    """Given a the loss is quadratic in M, given M in a: each is moved to its minimum, in turn.
+    """For fixed a the loss is quadratic in M, for fixed M in a: each moves to its minimum, in turn.
 
     The normal equations are those of `population_loss`, for all heads at once. They are singular where heads
     could do each other's work: the pseudo-inverse gives the *change* of least norm, which is zero along the
@@ -109,13 +109,15 @@ def alternating_least_squares(
         a, M, h = white_weights(layer, task)
         blocks, right = white.gram_square(M[:, None], M, eye), task.n * white.cross_transposed(M, h)
         move = change(blocks, right[..., None], a[..., None], tokens.T.expand(heads, size, size))
-        layer.value.add_(torch.linalg.pinv(layer.readout[None]) * move.mT)  # by h moveᵀ/|h|²: a = W_Vᵀh
+        layer.value.add_(
+            torch.linalg.pinv(layer.readout[None]) * move.mT
+        )  # so that W_Vᵀh = a moves by `move`
 
     return _until_idle(sweep, layer, task, steps, unit)
 
 
 def perturb_from_saddle(layer: LinearSelfAttention, task: Task, steps: int, unit: float) -> Iterator[Tensor]:
-    """Alternating least squares from one per cent aside, if that ends lower, as at a saddle."""
+    """Alternating least squares from weights perturbed by 1 %, if that ends lower, as at a saddle."""
 
     @torch.no_grad()
     def perturb(moved: LinearSelfAttention) -> LinearSelfAttention:

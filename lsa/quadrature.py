@@ -46,7 +46,7 @@ def chi_square_rule(k: int, count: int) -> Rule:
 
 @cache
 def normal_grid(count: int) -> Rule:
-    """N(0, 1) by the trapezoidal rule: for functions that are smooth, but no polynomials."""
+    """N(0, 1) by the trapezoidal rule, for smooth functions that are not polynomials."""
     u = torch.linspace(-12, 12, count, dtype=torch.float64)
     return u, torch.exp(-(u**2) / 2) * (u[1] - u[0]) / math.sqrt(2 * math.pi)
 

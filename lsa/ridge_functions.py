@@ -151,7 +151,7 @@ class _Single(RidgeFunctions):
         return self.values
 
     def units(self, d):
-        return self.quartic, math.nan, self.values[1] ** 2, math.nan  # there is but one unit
+        return self.quartic, math.nan, self.values[1] ** 2, math.nan  # a single unit has no pair
 
 
 class Sign(_Single):

@@ -57,7 +57,7 @@ class SoftmaxAttention(nn.Module):
     def sampled_losses(
         self, task: Task, batch: int, generator: torch.Generator | int | None = None
     ) -> Tensor:
-        """Squared errors (batch,) on fresh prompts; their noise is in y_q, too."""
+        """Squared errors (batch,) on fresh prompts; y_q has its noise."""
         prompts = checks.instance("task", task, Task, "a lsa.Task").sample(batch, generator)
         return (self(prompts) - prompts.y_query).square()
 
