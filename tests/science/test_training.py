@@ -84,7 +84,7 @@ def test_training_on_samples_of_a_nonlinear_target():
 
 
 class Own:
-    """A reader's target whose moments nobody knows."""
+    """A reader's target, whose moments are not known."""
 
     def draw(self, batch, d, generator):
         return lsa.Sign().draw(batch, d, generator)
