@@ -36,7 +36,7 @@ class Run:
 
 
 class History:
-    """Collects losses and snapshots, moves the progress bar, takes diverging runs back to their lowest loss."""
+    """Collects losses and snapshots, and takes diverging runs back to their lowest loss."""
 
     def __init__(self, layer: LinearSelfAttention, task: Task, rate: float, every: int, bar):
         self.layer, self.task, self.rate, self.every, self.bar = layer, task, rate, every, bar

@@ -1,4 +1,4 @@
-"""A researcher's own data: either it comes in easily and gives the right answer, or the error says why not."""
+"""A researcher's own data: it comes in easily and gives the right answer, or the error says why not."""
 
 import numpy as np
 import pytest
