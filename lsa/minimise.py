@@ -58,9 +58,9 @@ def _until_idle(
 
 def lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, unit: float) -> Iterator[Tensor]:
     """L-BFGS on the weights themselves."""
-    options: dict[str, Any] = {"max_iter": 1, "max_eval": 25, "history_size": 50}
-    options |= {"line_search_fn": "strong_wolfe", "tolerance_grad": 0, "tolerance_change": 0}
-    optimizer = torch.optim.LBFGS(layer.parameters(), lr=rate, **options)
+    stop = {"tolerance_grad": 0, "tolerance_change": 0}  # never: `_until_idle` does
+    search: dict[str, Any] = {"line_search_fn": "strong_wolfe", "history_size": 50, "max_eval": 25, **stop}
+    optimizer = torch.optim.LBFGS(layer.parameters(), lr=rate, max_iter=1, **search)
 
     def closure():
         # torch drops steps whose curvature y·s is below 1e-10, and near the minimum every step is: so it gets
