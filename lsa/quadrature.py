@@ -1,8 +1,8 @@
 """Rules for the laws that prompts are made of: normal and χ² variables, lengths, angles, products of them.
 
-A rule is a pair (nodes, weights). The weights sum to one, so that `weights @ g(nodes)` is a mean. A Gauss
-rule with m nodes is exact for polynomials g of degree up to 2m − 1; a trapezoidal sum converges exponentially
-for an analytic g that vanishes at both ends.
+A rule is a pair (nodes, weights). The weights of a law sum to one, so that `weights @ g(nodes)` is a mean. A
+Gauss rule with m nodes is exact for polynomials g of degree up to 2m − 1; a trapezoidal sum converges
+exponentially for an analytic g that vanishes at both ends.
 """
 
 import math
