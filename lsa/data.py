@@ -93,9 +93,7 @@ class Task:
         """`batch` independent prompts, reproducible from the generator (or the seed) alone."""
         batch, generator = checks.integer("batch", batch, 1), checks.generator(generator)
         f = self.target.draw(batch, self.d, generator)
-        x = self.covariates.sample(
-            batch, self.n + 1, generator=generator
-        )  # (B, n+1, d): the last is the query
+        x = self.covariates.sample(batch, self.n + 1, generator=generator)  # the last is x_q
         y = evaluate(self.target, f, x) + self._noise(batch, self.n + 1, generator=generator)
         return Prompts(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
 

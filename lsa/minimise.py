@@ -109,9 +109,7 @@ def alternating_least_squares(
         a, M, h = white_weights(layer, task)
         blocks, right = white.gram_square(M[:, None], M, eye), task.n * white.cross_transposed(M, h)
         move = change(blocks, right[..., None], a[..., None], tokens.T.expand(heads, size, size))
-        layer.value.add_(
-            torch.linalg.pinv(layer.readout[None]) * move.mT
-        )  # so that W_Vᵀh = a moves by `move`
+        layer.value.add_(torch.linalg.pinv(layer.readout[None]) * move.mT)  # moves a = W_Vᵀh by `move`
 
     return _until_idle(sweep, layer, task, steps, unit)
 
