@@ -75,7 +75,7 @@ class Visit:
         self.page.wait_for_function(SETTLED)
         return self
 
-    def look(self, *, theme: str = "light", width: int = 1200) -> Page:
+    def look(self, *, theme: str = "light", width: int = 1280) -> Page:
         """The page as seen by a reader with a light or dark screen of this width."""
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
