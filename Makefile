@@ -8,7 +8,7 @@ TOOLS  := node_modules/.installed
 TORCH  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install notebooks book serve lab js test margins mutants bench lock clean
+.PHONY: help install notebooks book serve lab js test test-all margins mutants bench lock clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -45,14 +45,18 @@ lab: $(READY)  ## open the chapters in JupyterLab
 js: $(TOOLS)  ## bundle the live figures: js/src -> lsa/show/live/figures.js
 	$(BIN)/npm run build
 
-test: export LSA_MARGINS = check
-test: $(TOOLS)  ## run every check
+# One run, so that no core waits for another: nbval's notebooks are shared out with the tests, long groups first.
+test test-all: export LSA_MARGINS = check
+test test-all: ROOMS = tests/browser book/ tests/science tests/book
+test-all: override MARKS = -m ""
+test test-all: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/npm test
-	$(BIN)/python -m pytest -n logical --dist loadfile
-	$(BIN)/python -m pytest -n logical --dist loadfile --nbval book/
+	$(BIN)/python -m pytest -n logical --dist loadgroup --no-loadscope-reorder --nbval $(MARKS) $(ROOMS)
+test:  ## run every check
+test-all:  ## the same, and what the workflow runs by night: more starts, widths and chapters
 
 margins: $(READY)  ## accept the printed numbers that are close to another digit, after a look: git diff
 	LSA_MARGINS=accept $(BIN)/python -m pytest --nbval book/
