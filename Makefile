@@ -47,14 +47,14 @@ js: $(TOOLS)  ## bundle the live figures: js/src -> lsa/show/live/figures.js
 
 # One run, so that no core waits for another: nbval's notebooks are shared out with the tests, long groups first.
 test test-all: export LSA_MARGINS = check
-test test-all: ROOMS = tests/browser book/ tests/science tests/book
-test-all: override MARKS = -m ""
+test test-all: TESTS = tests/browser book/ tests/science tests/book
+test-all: TESTS += -m ""
 test test-all: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/npm test
-	$(BIN)/python -m pytest -n logical --dist loadgroup --no-loadscope-reorder --nbval $(MARKS) $(ROOMS)
+	$(BIN)/python -m pytest -n logical --dist loadgroup --no-loadscope-reorder --nbval $(TESTS)
 test:  ## run every check
 test-all:  ## the same, and what the workflow runs by night: more starts, widths and chapters
 
