@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
+TOOLS  := node_modules/.installed
 # With TORCH="torch==2.13.0 ..." another build of torch than pip's own choice.
 TORCH  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install notebooks book serve lab test mutants bench lock next clean
+.PHONY: help install notebooks book serve lab js test test-all mutants bench lock next clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -20,6 +21,12 @@ $(READY): requirements.txt lock.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r lock.txt
 	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+# What the JavaScript is checked and bundled with. npm's commands look for node on the path.
+js test: export PATH := $(abspath $(BIN)):$(PATH)
+$(TOOLS): $(READY) package-lock.json
+	$(BIN)/npm ci
 	@touch $@
 
 notebooks: $(READY)  ## run the chapters that have changed: book/source/x.myst.md -> book/x.ipynb
@@ -38,11 +45,20 @@ serve: $(READY)  ## build, show on localhost, and build again whenever a file is
 lab: $(READY)  ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book/0-START-HERE.ipynb
 
-test: $(READY)  ## run every check
+js: $(TOOLS)  ## bundle the live figures: js/src -> lsa/show/live/figures.js
+	$(BIN)/npm run build
+
+# One run, so that no core waits for another: nbval's notebooks are shared out with the tests, long groups first.
+test test-all: TESTS = tests/browser book/ tests/science tests/book
+test-all: TESTS += -m ""
+test test-all: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -n logical --dist loadfile
-	$(BIN)/python -m pytest -n logical --dist loadfile --nbval book/
+	$(BIN)/mypy
+	$(BIN)/npm test
+	$(BIN)/python -m pytest -n logical --dist loadgroup --no-loadscope-reorder --nbval $(TESTS)
+test:  ## run every check
+test-all:  ## the same, and what the workflow runs by night: more starts, widths and chapters
 
 mutants: $(READY)  ## change lsa a little, again and again: does a test notice? MODULES="theory data" SAMPLE=100
 	$(BIN)/python tests/mutants.py $(MODULES) $(if $(SAMPLE),--sample $(SAMPLE))
@@ -66,4 +82,4 @@ next: $(READY)  ## try the way out of Jupyter Book: pages and notebooks by plain
 	for made in _build/next/notebooks/*.ipynb; do cmp "$$made" "book/$${made##*/}" || exit 1; done
 
 clean:  ## delete what can be made again
-	rm -rf _build $(VENV) *.egg-info
+	rm -rf _build node_modules $(VENV) *.egg-info

@@ -4,7 +4,9 @@ import torch
 from torch import Tensor
 
 from . import checks
-from .data import Prompts, Task, matching
+from .data import Task
+from .prompts import Prompts, check_prompts
+from .targets import Linear
 
 __all__ = ["gradient_descent", "gradient_descent_weights", "ridge", "ridge_weights"]
 
@@ -13,9 +15,8 @@ def as_preconditioner(P: Tensor | float, d: int) -> Tensor:
     """A matrix (d, d): P itself, or the number P times the identity."""
     if getattr(P, "ndim", 0) == 0 and not isinstance(P, list | tuple):
         number = checks.number("P", P)
-        if isinstance(P, Tensor):  # a number would lose its gradient
-            number = P.double()
-        return number * torch.eye(d, dtype=torch.float64)
+        eye = torch.eye(d, dtype=torch.float64)
+        return P.double() * eye if isinstance(P, Tensor) else number * eye  # a float would lose P's gradient
     return checks.square("P", P, d)
 
 
@@ -23,13 +24,13 @@ def gradient_descent_weights(
     prompts: Prompts, P: Tensor | float, steps: int = 1, start: Tensor | None = None
 ) -> Tensor:
     """w_steps (B, d) of w ← w + P Xᵀ(y − Xw): gradient descent on ½ Σ_i (w·x_i − y_i)² with step P."""
-    d = matching(prompts).x.shape[-1]
+    d = check_prompts(prompts).x.shape[-1]
     P, steps = as_preconditioner(P, d), checks.integer("steps", steps, 0)
     w = torch.zeros(d, dtype=torch.float64) if start is None else checks.vector("start", start, d)
     w = w.expand(len(prompts.x), d)
     for _ in range(steps):
         residual = prompts.y - (prompts.x @ w[:, :, None])[..., 0]  # (B, n)
-        w = w + (residual[:, None, :] @ prompts.x)[:, 0] @ P.T
+        w = w + (residual[:, None, :] @ prompts.x)[:, 0] @ P.T  # the rows of (y − Xw)ᵀX Pᵀ, (B, d)
     return w
 
 
@@ -49,13 +50,15 @@ def ridge_weights(prompts: Prompts, task: Task) -> Tensor:
     Written in the prior's root so that Λ may be singular. Without noise it is the limit σ → 0: the
     solution of least norm in the prior's own metric, also for n < d.
     """
-    if not checks.instance("task", task, Task, "a lsa.Task").linear:
+    target = checks.instance("task", task, Task, "a lsa.Task").target
+    if not isinstance(target, Linear):
         checks.fail(
-            "task", task.target, "a linear target: no closed form of the Bayes predictor is known", TypeError
+            "task", target, "a linear target: no closed form of the Bayes predictor is known", TypeError
         )
-    prompts = Prompts.of(*matching(prompts, task.d))  # every number finite
-    root, mean = task.target._root, task.target.prior_mean
-    A, residual = prompts.x @ root, (prompts.y - prompts.x @ mean)[..., None]
+    prompts = Prompts.of(*check_prompts(prompts, task.d))  # every number finite
+    root, mean = target.prior_root, target.prior_mean
+    # w = μ + R c with c ~ N(0, I): ridge regression for c, of y − Xμ on A = XR
+    A, residual = prompts.x @ root, (prompts.y - prompts.x @ mean)[..., None]  # (B, n, d), (B, n, 1)
     if task.noise_variance > 0:
         precision = A.mT @ A + task.noise_variance * torch.eye(task.d, dtype=torch.float64)
         c = torch.cholesky_solve(A.mT @ residual, torch.linalg.cholesky(precision))

@@ -1,12 +1,15 @@
 """Arguments are checked where they enter; each error names the argument, its value and what is expected."""
 
 import operator
+from typing import NoReturn, TypeVar
 
 import torch
 from torch import Tensor
 
+T = TypeVar("T")
 
-def fail(name: str, value: object, expected: str, error: type[Exception] = ValueError):
+
+def fail(name: str, value: object, expected: str, error: type[Exception] = ValueError) -> NoReturn:
     shown = repr(value)
     if len(shown) > 200:  # an array
         shown = f"{' '.join(shown.split())[:160]} … ({type(value).__name__})"
@@ -27,7 +30,9 @@ def integer(name: str, value: int, least: int, most: int = 10**12) -> int:
     return result
 
 
-def number(name: str, value: float, *, least: float | None = None, above: float | None = None) -> float:
+def number(
+    name: str, value: float | Tensor, *, least: float | None = None, above: float | None = None
+) -> float:
     """A finite real number, at least `least` or strictly above `above`."""
     bound = f" ≥ {least:g}" if least is not None else f" > {above:g}" if above is not None else ""
     expected = f"a finite number{bound}"
@@ -49,7 +54,7 @@ def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def instance(name: str, value: object, kind: type | tuple[type, ...], expected: str):
+def instance(name: str, value: object, kind: type[T], expected: str) -> T:
     if not isinstance(value, kind):
         fail(name, value, expected, TypeError)
     return value

@@ -16,7 +16,7 @@ from . import checks
 __all__ = ["Covariates", "Gaussian", "Rademacher", "Sphere", "Uniform"]
 
 
-def root(covariance: Tensor) -> Tensor:
+def sqrtm(covariance: Tensor) -> Tensor:
     """The symmetric square root R (d, d) of a positive semi-definite matrix, singular ones included."""
     values, vectors = torch.linalg.eigh(covariance)
     # what rounding leaves of a zero eigenvalue, 1e-16, would have the square root 1e-8
@@ -25,7 +25,7 @@ def root(covariance: Tensor) -> Tensor:
 
 
 class Covariates:
-    """What the laws share: the dimension `d` and the covariance Σ (d, d)."""
+    """What the laws share: the dimension `d`, the covariance Σ (d, d) and its square root `root`."""
 
     kurtosis: float = 3.0
     fourth_scale: float = 1.0
@@ -33,8 +33,9 @@ class Covariates:
     def __init__(self, covariance: Tensor):
         self.covariance = covariance
         self.d = len(covariance)
-        self._white = torch.equal(covariance, torch.eye(self.d, dtype=torch.float64))
-        self._root = covariance if self._white else root(covariance)
+        #: whether Σ = I: products with the root are then left out
+        self.is_white = torch.equal(covariance, torch.eye(self.d, dtype=torch.float64))
+        self.root = covariance if self.is_white else sqrtm(covariance)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d})"
@@ -46,14 +47,15 @@ class Covariates:
     def sample(self, *shape: int, generator: torch.Generator | int | None = None) -> Tensor:
         """Independent covariates (*shape, d)."""
         z = self._draw(shape, checks.generator(generator))
-        return z if self._white else z @ self._root
+        return z if self.is_white else z @ self.root
 
     def fourth(self, matrix: Tensor) -> Tensor:
         """E[(xᵀAx) x xᵀ] (d, d) for a symmetric A (d, d)."""
         eye = torch.eye(self.d, dtype=torch.float64)
-        A = matrix if self._white else self._root @ matrix @ self._root
+        # to white coordinates, where two numbers say it all, and back
+        A = matrix if self.is_white else self.root @ matrix @ self.root
         A = self.fourth_scale * (A.trace() * eye + 2 * A + (self.kurtosis - 3) * A.diag().diag())
-        return A if self._white else self._root @ A @ self._root
+        return A if self.is_white else self.root @ A @ self.root
 
 
 class Gaussian(Covariates):

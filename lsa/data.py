@@ -1,72 +1,22 @@
 """In-context regression tasks: where prompts come from.
 
-A prompt is n labelled pairs (x_i, y_i), y_i = f(x_i) + ε_i with ε_i ~ N(0, σ²), and a query x_q; f is
-drawn afresh for every prompt. A token is v_i = [x_i; y_i]; the layer sees the prompt only through the
-Gram matrix G = Σ_i v_i v_iᵀ.
+A prompt has n labels y_i = f(x_i) + ε_i with ε_i ~ N(0, σ²); f is drawn afresh for every prompt.
 """
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from . import checks
 from .covariates import Covariates, Gaussian
-from .targets import Linear, Target, values
+from .prompts import Prompts
+from .targets import Linear, Moments, Target, evaluate
+from .white import WhiteMoments
 
-
-class Prompts(NamedTuple):
-    """A batch of B prompts with n examples each."""
-
-    x: Tensor  #: covariates (B, n, d)
-    y: Tensor  #: labels (B, n)
-    x_query: Tensor  #: query covariates (B, d)
-    y_query: Tensor  #: what is to be predicted (B,)
-
-    @classmethod
-    def of(cls, x, y, x_query, y_query=None) -> "Prompts":
-        """Prompts from torch, numpy or lists of any real type; a copy in float64, every number finite.
-
-        A single prompt may come without its batch dimension. What is to be predicted may be left out: it is
-        then NaN, and so is every loss, but not the predictions.
-        """
-        given = {"x": x, "y": y, "x_query": x_query}
-        parts = [checks.real(name, part, "an array of real numbers") for name, part in given.items()]
-        if parts[0].ndim == 2:
-            parts = [part[None] for part in parts]
-            y_query = None if y_query is None else torch.as_tensor(y_query).reshape(1)
-        empty = torch.full(parts[0].shape[:1], math.nan, dtype=torch.float64)
-        answers = empty if y_query is None else torch.as_tensor(y_query, dtype=torch.float64).clone()
-        return matching(cls(*parts, answers))
-
-    @property
-    def tokens(self) -> Tensor:
-        """v_i = [x_i; y_i] (B, n, d+1)."""
-        return torch.cat([self.x, self.y[..., None]], dim=-1)
-
-    @property
-    def gram(self) -> Tensor:
-        """G = Σ_i v_i v_iᵀ (B, d+1, d+1): all that the layer sees of the examples."""
-        return self.tokens.mT @ self.tokens
-
-
-def matching(prompts: Prompts, d: int | None = None) -> Prompts:
-    """The prompts, if their parts fit each other and dimension d: checked where data enters."""
-    hint = "; lsa.Prompts.of makes prompts of numbers from anywhere"
-    checks.instance("prompts", prompts, Prompts, f"lsa.Prompts, as task.sample gives{hint}")
-    for name, part in prompts._asdict().items():
-        kind = (part.dtype, part.device.type) if isinstance(part, Tensor) else type(part)
-        if kind != (torch.float64, "cpu"):
-            checks.fail(f"prompts.{name}", kind, f"a tensor of float64 on the CPU{hint}", TypeError)
-    shape, wanted = tuple(prompts.x.shape), "d" if d is None else d
-    if len(shape) != 3 or 0 in shape or (d is not None and shape[2] != d):
-        checks.fail("prompts.x", shape, f"the shape (B, n, {wanted}): covariates of dimension {wanted}{hint}")
-    for name, expected in (("y", shape[:2]), ("x_query", (shape[0], shape[2])), ("y_query", shape[:1])):
-        if tuple(found := getattr(prompts, name).shape) != expected:
-            checks.fail(f"prompts.{name}", tuple(found), f"the shape {expected}, as x has {shape}")
-    return prompts
+__all__ = ["Task", "isotropic", "nonlinear", "skewed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +37,7 @@ class Task:
         object.__setattr__(
             self, "noise_variance", checks.number("noise_variance", self.noise_variance, least=0)
         )
-        if self.linear and self.target.d != self.d:
+        if isinstance(self.target, Linear) and self.target.d != self.d:
             checks.fail("prior_covariance", (self.target.d,) * 2, f"shape {(self.d,) * 2}, as the covariance")
 
     @property
@@ -97,8 +47,44 @@ class Task:
 
     @property
     def linear(self) -> bool:
-        """Is f(x) = w·x?"""
+        """Whether f(x) = w·x."""
         return isinstance(self.target, Linear)
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """The target's moments in closed form or by quadrature; None where only Monte Carlo is left."""
+        known = getattr(self.target, "moments", None)
+        return known(self.covariates) if known else None
+
+    @cached_property
+    def white_moments(self) -> WhiteMoments | None:
+        """The moments of the Gram matrix in white coordinates; None where not all five moments are known."""
+        target = self.target
+        found = target.centred.moments(self.covariates) if isinstance(target, Linear) else self.moments
+        if found is None or math.isnan(found.fourth) or math.isnan(found.square):
+            return None
+        return WhiteMoments(self.n, self.noise_variance, self.covariates, found)
+
+    @cached_property
+    def white_tokens(self) -> tuple[Tensor, Tensor]:
+        """The map (d+1, d+1) from white tokens to the task's, and R = Σ^½ (d, d).
+
+        A prior mean and a change of basis are both linear maps of the tokens: v = [x; w·x + ε] with x = R z
+        and w = μ + w₀ is [[R, 0], [μᵀR, 1]] times the token [z; (Rw₀)·z + ε] of mean-zero weights.
+        """
+        R = self.covariates.root
+        tokens = torch.block_diag(R, torch.ones(1, 1, dtype=torch.float64))
+        if isinstance(self.target, Linear):
+            tokens[-1, :-1] = self.target.prior_mean @ R
+        return tokens, R
+
+    def query_loss(self, u: Tensor, w: Tensor) -> Tensor:
+        """E[(u·x_q − y_q)² | w] (…, B) of predictions ŷ = u·x_q, u (…, B, d), where f(x) = w·x, w (B, d).
+
+        The query and its noise integrate out: (u − w)ᵀ Σ (u − w) + σ².
+        """
+        error = u - w
+        return ((error @ self.covariates.covariance) * error).sum(-1) + self.noise_variance
 
     def _noise(self, *shape: int, generator: torch.Generator | None) -> Tensor:
         return math.sqrt(self.noise_variance) * torch.randn(*shape, generator=generator, dtype=torch.float64)
@@ -107,8 +93,8 @@ class Task:
         """`batch` independent prompts, reproducible from the generator (or the seed) alone."""
         batch, generator = checks.integer("batch", batch, 1), checks.generator(generator)
         f = self.target.draw(batch, self.d, generator)
-        x = self.covariates.sample(batch, self.n + 1, generator=generator)
-        y = values(self.target, f, x) + self._noise(batch, self.n + 1, generator=generator)
+        x = self.covariates.sample(batch, self.n + 1, generator=generator)  # the last is x_q
+        y = evaluate(self.target, f, x) + self._noise(batch, self.n + 1, generator=generator)
         return Prompts(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
 
     def sample_gram(self, batch: int, generator: torch.Generator | int | None = None) -> Tensor:
@@ -128,10 +114,11 @@ class Task:
         them is Wishart; its Bartlett factor, k = d+1, is triangular, Gaussian below the diagonal, χ on it. It
         exists for n > d; for shorter prompts, and for other covariates, T holds the k = n tokens themselves.
         """
-        if not self.linear:
-            checks.fail("target", self.target, "lsa.Linear: other targets have no weights w", TypeError)
+        target = self.target
+        if not isinstance(target, Linear):
+            checks.fail("target", target, "lsa.Linear: other targets have no weights w", TypeError)
         batch, generator = checks.integer("batch", batch, 1), checks.generator(generator)
-        w = self.target.draw_weights(batch, generator)
+        w = target.draw_weights(batch, generator)
         if isinstance(self.covariates, Gaussian) and self.n > self.d:
             factor = self._bartlett(batch, generator)
         else:
@@ -144,16 +131,17 @@ class Task:
         """A factor (batch, d+1, d+1) of the Gram matrix of n tokens [x; ε]."""
         size = self.d + 1
         row, column = torch.tril_indices(size, size, -1)
-        factor = torch.zeros(batch, size * size, dtype=torch.float64)
+        factor = torch.zeros(batch, size * size, dtype=torch.float64)  # flat: entry (i, j) at i·size + j
         factor[:, row * size + column] = torch.randn(
             batch, len(row), generator=generator, dtype=torch.float64
         )
+        # the diagonal: the square roots of χ² with n, n − 1, … degrees of freedom, χ²_k being 2 Gamma(k/2)
         freedom = (self.n - torch.arange(size, dtype=torch.float64)).expand(batch, size)
         factor[:, :: size + 1] = (2 * torch._standard_gamma(freedom / 2, generator=generator)).sqrt()
         factor = factor.view(batch, size, size)
-        if not self.covariates._white:
-            factor[:, :-1] = self.covariates._root @ factor[:, :-1]
-        factor[:, -1] *= math.sqrt(self.noise_variance)
+        if not self.covariates.is_white:
+            factor[:, :-1] = self.covariates.root @ factor[:, :-1]
+        factor[:, -1] *= math.sqrt(self.noise_variance)  # the last row is ε, before y = w·x + ε is made of it
         return factor
 
 

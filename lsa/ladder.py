@@ -24,6 +24,8 @@ from torch import Tensor
 from . import checks
 from .covariates import Gaussian
 from .data import Task
+from .quadrature import rule_of_recurrence
+from .targets import Linear
 
 __all__ = ["Ladder", "ladder", "polynomial_loss"]
 
@@ -74,16 +76,17 @@ def require_white(task: Task) -> None:
     """Raise unless the task is isotropic once its covariates are whitened: Λ = Σ⁻¹, μ = 0."""
     checks.instance("task", task, Task, "a lsa.Task")
     expected = "linear targets with Gaussian covariates, prior covariance Σ⁻¹ and prior mean 0"
-    if not task.linear:
-        checks.fail("task", task.target, expected, TypeError)
+    target = task.target
+    if not isinstance(target, Linear):
+        checks.fail("task", target, expected, TypeError)
     if not isinstance(task.covariates, Gaussian):
         checks.fail("task", task.covariates, expected, TypeError)
-    sigma, prior = task.covariates.covariance, task.target.prior_covariance
+    sigma, prior = task.covariates.covariance, target.prior_covariance
     gap = (sigma @ prior - torch.eye(task.d, dtype=torch.float64)).abs().max().item()
     if gap > 1e-9 + 1e-14 * (sigma.norm() * prior.norm()).item():  # what inverting Σ may leave
         checks.fail("task", prior, f"{expected}; this is the prior covariance, and Σ times it is not I")
-    if task.target.prior_mean.abs().max() > 0:
-        checks.fail("task", task.target.prior_mean, f"{expected}; this is the prior mean")
+    if target.prior_mean.abs().max() > 0:
+        checks.fail("task", target.prior_mean, f"{expected}; this is the prior mean")
 
 
 def trace_moments(n: int, d: int, count: int) -> list[int]:
@@ -121,7 +124,9 @@ def jacobi(n: int, d: int, size: int) -> tuple[list[Fraction], list[Fraction]]:
     From floats the same algorithm would lose all digits at a size of about six.
     """
     current = [Fraction(m) for m in trace_moments(n, d, 2 * size)]  # the k-th moment of ρ is E tr W^(k+1)
-    previous, alpha, beta = [], [], []
+    previous: list[Fraction] = []
+    alpha: list[Fraction] = []
+    beta: list[Fraction] = []
     for k in range(size):
         # current[l] = ∫ π_k λ^(k+l) dρ, previous[l] = ∫ π_(k−1) λ^(k−1+l) dρ for the monic polynomials π
         before = previous[1] / previous[0] if k else 0
@@ -137,25 +142,5 @@ def jacobi(n: int, d: int, size: int) -> tuple[list[Fraction], list[Fraction]]:
 
 @lru_cache(maxsize=256)
 def gauss_rule(n: int, d: int, size: int) -> tuple[Tensor, Tensor]:
-    """Nodes (size,), ascending, and weights (size,) of ρ's Gauss rule, with all digits, however small.
-
-    The nodes are the eigenvalues of the Jacobi matrix. They are positive, so that the matrix is B Bᵀ with B
-    bidiagonal: B is found exactly, and the nodes are the squares of its singular values. A weight is
-    1 / Σ_i π_i(λ)² with the orthonormal polynomials π_0 … π_(k−1).
-    """
-    alpha, beta = jacobi(n, d, size)
-    B, pivot = torch.zeros(size, size, dtype=torch.float64), Fraction(0)
-    for k in range(size):
-        below = beta[k] / pivot if k else Fraction(0)
-        pivot = alpha[k] - below
-        B[k, k] = float(pivot) ** 0.5
-        if k:
-            B[k, k - 1] = float(below) ** 0.5
-    nodes = torch.linalg.svdvals(B).square().flip(0)
-    previous, current, total = torch.zeros_like(nodes), torch.ones_like(nodes), torch.zeros_like(nodes)
-    for k in range(size):
-        current = current / float(beta[k]) ** 0.5
-        total += current.square()
-        root = float(beta[k]) ** 0.5 if k else 0.0
-        previous, current = current, (nodes - float(alpha[k])) * current - root * previous
-    return nodes, 1 / total
+    """Nodes (size,), ascending, and weights (size,) of ρ's Gauss rule."""
+    return rule_of_recurrence(*jacobi(n, d, size))

@@ -1,18 +1,46 @@
-"""Ways down the exact loss, to its last digits; each yields the loss after every step.
+"""Optimisers: first-order for any loss of any model; second-order for the exact loss, to its last digits.
 
-They stop when five steps in a row bring no gain above `unit`, what rounding leaves of the loss.
+The second-order ones yield the loss after every step, and stop when five steps in a row bring no gain above
+`unit`, what rounding leaves of the loss.
 """
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .data import Task
 from .model import LinearSelfAttention
-from .population import population_loss, white_moments, white_tokens, white_weights
+from .population import population_loss, white_moments, white_weights
+
+
+def first_order(
+    objective: Callable[[], Tensor],
+    parameters: Iterable[nn.Parameter],
+    optimizer: str,
+    steps: int,
+    rate: float,
+    clip: float | None = None,
+) -> None:
+    """Adam, with a learning rate that falls to zero along a cosine ("adam"), or gradient descent ("gd").
+
+    `objective()` is the loss at the present parameters. It may be (runs,), for a stack of layers: the runs
+    do not meet, so that the gradient of the sum is each run's own. `clip` bounds the norm of the gradient.
+    """
+    parameters = list(parameters)
+    kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
+    descent = kind(parameters, lr=rate)
+    for step in range(steps):
+        if optimizer == "adam":
+            descent.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
+        descent.zero_grad()
+        objective().sum().backward()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(parameters, clip)
+        descent.step()
 
 
 def _until_idle(
@@ -30,12 +58,13 @@ def _until_idle(
 
 def lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, unit: float) -> Iterator[Tensor]:
     """L-BFGS on the weights themselves."""
-    look = {"line_search_fn": "strong_wolfe", "history_size": 50, "tolerance_grad": 0, "tolerance_change": 0}
-    optimizer = torch.optim.LBFGS(layer.parameters(), lr=rate, max_iter=1, max_eval=25, **look)
+    stop = {"tolerance_grad": 0, "tolerance_change": 0}  # never: `_until_idle` does
+    search: dict[str, Any] = {"line_search_fn": "strong_wolfe", "history_size": 50, "max_eval": 25, **stop}
+    optimizer = torch.optim.LBFGS(layer.parameters(), lr=rate, max_iter=1, **search)
 
     def closure():
-        # torch forgets a step whose curvature y·s is under 1e-10, which near the minimum is every one: the
-        # unit in which it is shown the loss has to be small.
+        # torch drops steps whose curvature y·s is below 1e-10, and near the minimum every step is: so it gets
+        # the loss in a small unit
         optimizer.zero_grad()
         loss = population_loss(layer, task) / unit
         loss.backward()
@@ -47,7 +76,7 @@ def lbfgs(layer: LinearSelfAttention, task: Task, steps: int, rate: float, unit:
 def alternating_least_squares(
     layer: LinearSelfAttention, task: Task, steps: int, unit: float
 ) -> Iterator[Tensor]:
-    """Given a the loss is quadratic in M, given M in a: each is moved to its minimum, in turn.
+    """For fixed a the loss is quadratic in M, for fixed M in a: each moves to its minimum, in turn.
 
     The normal equations are those of `population_loss`, for all heads at once. They are singular where heads
     could do each other's work: the pseudo-inverse gives the *change* of least norm, which is zero along the
@@ -55,13 +84,14 @@ def alternating_least_squares(
     key and read-out let them.
     """
     white, size, heads = white_moments(task), layer.d + 1, layer.heads
-    tokens, R = white_tokens(task)
+    tokens, R = task.white_tokens
     eye = torch.eye(size, dtype=torch.float64)
 
     def change(blocks: Tensor, right: Tensor, now: Tensor, reach: Tensor) -> Tensor:
         """Weights `now` (H, d+1, k) are reach (H, d+1, d+1) θ: the Δθ that solves blocks · now = right."""
-        back = torch.linalg.pinv(reach)
+        back = torch.linalg.pinv(reach)  # (H, d+1, d+1)
         range_ = torch.block_diag(*(reach @ back))  # the projection on what θ can reach
+        # (H, H, d+1, d+1), one block for each pair of heads → one matrix for all heads at once
         matrix = blocks.transpose(1, 2).reshape(heads * size, heads * size)
         matrix = range_ @ (matrix + matrix.T) @ range_ / 2
         residual = range_ @ right.flatten(0, 1) - matrix @ now.flatten(0, 1)
@@ -70,30 +100,33 @@ def alternating_least_squares(
 
     @torch.no_grad()
     def sweep():
-        a, M, h = white_weights(layer, task)
+        # M moves, for given a …
+        a, M, h = white_weights(layer, task)  # (H, d+1), (H, d+1, d), (d,)
         blocks = white.gram_square(a[:, None, :, None], a[:, :, None], eye)
         move = change(blocks, task.n * white.cross(a, h), M, tokens.T @ layer.key.mT)
         layer.query[..., : layer.d] += move @ torch.linalg.pinv(R)
+        # … then a, for the new M
         a, M, h = white_weights(layer, task)
         blocks, right = white.gram_square(M[:, None], M, eye), task.n * white.cross_transposed(M, h)
         move = change(blocks, right[..., None], a[..., None], tokens.T.expand(heads, size, size))
-        layer.value += torch.linalg.pinv(layer.readout[None]) * move.mT
+        layer.value.add_(torch.linalg.pinv(layer.readout[None]) * move.mT)  # moves a = W_Vᵀh by `move`
 
     return _until_idle(sweep, layer, task, steps, unit)
 
 
-def step_aside(layer: LinearSelfAttention, task: Task, steps: int, unit: float) -> Iterator[Tensor]:
-    """Alternating least squares from a point one per cent aside, if that ends lower, as at a saddle."""
+def perturb_from_saddle(layer: LinearSelfAttention, task: Task, steps: int, unit: float) -> Iterator[Tensor]:
+    """Alternating least squares from weights perturbed by 1 %, if that ends lower, as at a saddle."""
 
     @torch.no_grad()
-    def aside(moved: LinearSelfAttention) -> LinearSelfAttention:
+    def perturb(moved: LinearSelfAttention) -> LinearSelfAttention:
         generator = torch.Generator().manual_seed(0)
         for weight in moved.parameters():
             noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
-            weight += 0.01 * weight.square().mean().sqrt() * noise
+            weight.add_(0.01 * weight.square().mean().sqrt() * noise)
         return moved
 
     here, end = population_loss(layer, task).item(), math.inf
-    for loss in alternating_least_squares(aside(copy.deepcopy(layer)), task, steps, unit):
+    for loss in alternating_least_squares(perturb(copy.deepcopy(layer)), task, steps, unit):
         end = loss.item()
-    return alternating_least_squares(aside(layer), task, steps, unit) if end < (1 - 1e-9) * here else iter(())
+    if end < (1 - 1e-9) * here:
+        yield from alternating_least_squares(perturb(layer), task, steps, unit)

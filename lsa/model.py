@@ -7,13 +7,14 @@ Any leading dimensions of the weights are a stack of layers: many runs, one comp
 """
 
 import math
+import warnings
 from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
 
 from . import checks
-from .data import Prompts, matching
+from .prompts import Prompts, check_prompts
 
 
 class LinearSelfAttention(nn.Module):
@@ -58,6 +59,7 @@ class LinearSelfAttention(nn.Module):
         d = len(P)
         layer = cls(d, scale=0.0)
         with torch.no_grad():
+            # keys x_i, queries P x_q, values y_i: Σ_i y_i x_i·P x_q, read out where labels stand
             layer.key[0, :d, :d] = torch.eye(d, dtype=torch.float64)
             layer.query[0, :d, :d] = P.T
             layer.value[0, d, d] = 1
@@ -105,13 +107,20 @@ class LinearSelfAttention(nn.Module):
 
     def effective(self) -> tuple[Tensor, Tensor]:
         """a (heads, d+1) and M (heads, d+1, d), with ŷ = Σ_heads aᵀ G M x_q."""
-        a = (self.value.mT @ self.readout[..., None, :, None])[..., 0]
+        a = (self.value.mT @ self.readout[..., None, :, None])[..., 0]  # W_Vᵀ h
+        # the query token is [x_q; 0]: of W_Q only the first d columns count
         return a, self.key.mT @ self.query[..., : self.d]
 
     @property
-    def skip(self) -> Tensor:
+    def residual_weights(self) -> Tensor:
         """h_x (d,): what the residual stream adds to the in-context weights; zero without it."""
         return self.readout[..., : self.d] * float(self.residual)
+
+    @property
+    def skip(self) -> Tensor:
+        """The former name of `residual_weights`."""
+        warnings.warn("skip is now called residual_weights", DeprecationWarning, stacklevel=2)
+        return self.residual_weights
 
     def weights_from_factor(self, factor: Tensor) -> Tensor:
         """u (B, d) with ŷ = u·x_q, from any factor T (B, d+1, k) of the Gram matrices G = T Tᵀ."""
@@ -120,12 +129,12 @@ class LinearSelfAttention(nn.Module):
         runs = a.shape[:-2]  # () for a single layer
         columns = a.reshape(-1, self.d + 1).T  # every head of every run: one product for them all
         Ga = (factor @ (factor.mT @ columns)).movedim(-1, 0)  # (runs·heads, B, d+1)
-        u = Ga @ M.reshape(-1, self.d + 1, self.d)
-        return u.reshape(*runs, self.heads, *u.shape[1:]).sum(-3) + self.skip[..., None, :]
+        u = Ga @ M.reshape(-1, self.d + 1, self.d)  # (runs·heads, B, d)
+        return u.reshape(*runs, self.heads, *u.shape[1:]).sum(-3) + self.residual_weights[..., None, :]
 
     def in_context_weights(self, prompts: Prompts) -> Tensor:
         """u = Σ_heads Mᵀ G a (+ h_x), (B, d): the linear model ŷ = u·x_q that the layer makes of a prompt."""
-        return self.weights_from_factor(matching(prompts, self.d).tokens.mT)
+        return self.weights_from_factor(check_prompts(prompts, self.d).tokens.mT)
 
     def forward(self, prompts: Prompts) -> Tensor:
         """Predictions ŷ (B,), in O(B·n·d) memory: no n × n matrix of attention scores is ever made."""

@@ -1,8 +1,14 @@
-"""Gauss rules for the laws that prompts are made of: normal and χ² variables, and products of them.
+"""Rules for the laws that prompts are made of: normal and χ² variables, lengths, angles, products of them.
 
-A rule is a pair (nodes, weights). The weights sum to one, so that `weights @ g(nodes)` is a mean.
-With m nodes it is exact for polynomials g of degree up to 2m − 1.
+A rule is a pair (nodes, weights). The weights of a law sum to one, so that `weights @ g(nodes)` is a mean. A
+Gauss rule with m nodes is exact for polynomials g of degree up to 2m − 1; a trapezoidal sum converges
+exponentially for an analytic g that vanishes at both ends.
 """
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import torch
@@ -10,7 +16,15 @@ from torch import Tensor
 
 from . import checks
 
-__all__ = ["chi_square_rule", "normal_rule", "product_rule"]
+__all__ = [
+    "angle_rule",
+    "chi_square_rule",
+    "length_rule",
+    "normal_grid",
+    "normal_rule",
+    "product_rule",
+    "rule_of_recurrence",
+]
 
 Rule = tuple[Tensor, Tensor]
 
@@ -28,6 +42,66 @@ def chi_square_rule(k: int, count: int) -> Rule:
     off = torch.diag((i[1:] * (i[1:] + k / 2 - 1)).sqrt(), 1)  # Laguerre's recurrence (Golub and Welsch)
     nodes, vectors = torch.linalg.eigh(torch.diag(2 * i + k / 2) + off + off.T)
     return 2 * nodes, vectors[0].square()
+
+
+@cache
+def normal_grid(count: int) -> Rule:
+    """N(0, 1) by the trapezoidal rule, for smooth functions that are not polynomials."""
+    u = torch.linspace(-12, 12, count, dtype=torch.float64)
+    return u, torch.exp(-(u**2) / 2) * (u[1] - u[0]) / math.sqrt(2 * math.pi)
+
+
+@cache
+def angle_rule(d: int) -> Rule:
+    """The angle between two random directions in R^d, of density ∝ sin^(d−2): 100 Gauss nodes."""
+    if d == 1:
+        return torch.tensor([0.0, math.pi], dtype=torch.float64), torch.full((2,), 0.5, dtype=torch.float64)
+    nodes, weights = map(torch.from_numpy, np.polynomial.legendre.leggauss(100))
+    reach = min(math.pi / 2, 12 / math.sqrt(d))  # for large d almost all directions are almost orthogonal
+    angles = math.pi / 2 + reach * nodes
+    weights = weights * angles.sin() ** (d - 2)
+    return angles, weights / weights.sum()
+
+
+def length_rule(d: int) -> Rule:
+    """The length r of x ~ N(0, I) in R^d: trapezoidal, in a variable in which both tails vanish very fast."""
+    x = torch.arange(-math.log(40), math.log(math.sqrt(d) + 9), 0.5 / math.sqrt(d + 16), dtype=torch.float64)
+    r, weights = tail_to_zero(x)
+    weights = weights * torch.exp((d - 1) * r.log() - r.square() / 2)
+    weights = weights / weights.sum()
+    kept = weights > 1e-15
+    return r[kept], weights[kept]
+
+
+def tail_to_zero(x: Tensor, spread: float = 1.0) -> tuple[Tensor, Tensor]:
+    """z with log z = spread (x − exp(−x)), which runs to zero faster than exponentially, and dz/dx."""
+    z = torch.exp(spread * (x - torch.exp(-x)))
+    return z, z * spread * (1 + torch.exp(-x))
+
+
+def rule_of_recurrence(alpha: Sequence[Fraction], beta: Sequence[Fraction]) -> Rule:
+    """The Gauss rule of a measure on λ > 0, of mass β_0, from its orthogonal polynomials' recurrence.
+
+    Nodes ascend; both have all digits, however small. The nodes are the eigenvalues of the Jacobi matrix.
+    They are positive, so that the matrix is B Bᵀ with B bidiagonal: B is found exactly, and the nodes are the
+    squares of its singular values. A weight is 1 / Σ_i π_i(λ)² with the orthonormal polynomials π_0, π_1 …
+    """
+    size = len(alpha)
+    B, pivot = torch.zeros(size, size, dtype=torch.float64), Fraction(0)
+    for k in range(size):
+        below = beta[k] / pivot if k else Fraction(0)
+        pivot = alpha[k] - below
+        B[k, k] = float(pivot) ** 0.5
+        if k:
+            B[k, k - 1] = float(below) ** 0.5
+    nodes = torch.linalg.svdvals(B).square().flip(0)
+    previous, current, total = torch.zeros_like(nodes), torch.ones_like(nodes), torch.zeros_like(nodes)
+    for k in range(size):
+        current = current / float(beta[k]) ** 0.5
+        total += current.square()
+        root = float(beta[k]) ** 0.5 if k else 0.0
+        previous, current = current, (nodes - float(alpha[k])) * current - root * previous
+    return nodes, 1 / total
 
 
 def product_rule(*rules: Rule) -> Rule:

@@ -3,35 +3,15 @@
 For x ~ N(0, I) their moments are integrals over a line, most of them in closed form.
 """
 
-import functools
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from . import checks
 from .covariates import Covariates
+from .quadrature import angle_rule, normal_grid
 from .targets import Function, Moments, is_standard, isotropic_moments, normal
-
-
-@functools.cache
-def _normal_grid(points: int) -> tuple[Tensor, Tensor]:
-    """Points and weights of the trapezoid rule for E h(u), u ~ N(0, 1)."""
-    u = torch.linspace(-12, 12, points, dtype=torch.float64)
-    return u, torch.exp(-(u**2) / 2) * (u[1] - u[0]) / math.sqrt(2 * math.pi)
-
-
-@functools.cache
-def angle_rule(d: int) -> tuple[Tensor, Tensor]:
-    """Nodes and weights for the angle between two random directions in R^d, of density ∝ sin^(d−2)."""
-    if d == 1:
-        return torch.tensor([0.0, math.pi], dtype=torch.float64), torch.full((2,), 0.5, dtype=torch.float64)
-    nodes, weights = map(torch.from_numpy, np.polynomial.legendre.leggauss(100))
-    reach = min(math.pi / 2, 12 / math.sqrt(d))  # for large d almost all directions are almost orthogonal
-    angles = math.pi / 2 + reach * nodes
-    weights = weights * angles.sin() ** (d - 2)
-    return angles, weights / weights.sum()
 
 
 class RidgeFunctions:
@@ -56,9 +36,9 @@ class RidgeFunctions:
         """g, elementwise."""
         raise NotImplementedError
 
-    def line(self, d: int) -> tuple[float, float, float]:
+    def line(self, d: int) -> tuple[float, ...]:
         """E u g(ru), E g(ru)², E u² g(ru)²; here by the trapezoid rule, exact to rounding for smooth g."""
-        u, density = _normal_grid(4001)
+        u, density = normal_grid(4001)
         g = self.activation(self.radius * u)
         return tuple((density @ h).item() for h in (u * g, g**2, (u * g) ** 2))
 
@@ -67,7 +47,7 @@ class RidgeFunctions:
 
         Here by the trapezoid rule along two axes, a Gauss rule in the angle: exact to rounding for smooth g.
         """
-        u, density = _normal_grid(241)
+        u, density = normal_grid(241)
         g = self.activation(self.radius * u)
         angles, weights = angle_rule(d)
         cosine, sine = angles.cos()[:, None, None], angles.sin()[:, None, None]
@@ -171,7 +151,7 @@ class _Single(RidgeFunctions):
         return self.values
 
     def units(self, d):
-        return self.quartic, math.nan, self.values[1] ** 2, math.nan  # there is but one unit
+        return self.quartic, math.nan, self.values[1] ** 2, math.nan  # a single unit has no pair
 
 
 class Sign(_Single):

@@ -1,13 +1,14 @@
 """Training on fresh prompts, for models whose exact loss is not known: deep linear attention and softmax."""
 
-import math
+from collections.abc import Iterator
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from . import checks
 from .data import Task
+from .minimise import first_order
 
 __all__ = ["Sampled", "fit_samples"]
 
@@ -15,7 +16,7 @@ __all__ = ["Sampled", "fit_samples"]
 class Sampled(Protocol):
     """What can be trained: parameters, and squared errors (batch,) on fresh prompts."""
 
-    def parameters(self): ...
+    def parameters(self) -> Iterator[nn.Parameter]: ...
 
     def sampled_losses(self, task: Task, batch: int, generator: torch.Generator | None) -> Tensor: ...
 
@@ -39,14 +40,13 @@ def fit_samples(
         checks.fail("model", model, "a lsa.LinearTransformer or a lsa.SoftmaxAttention", TypeError)
     steps, batch = checks.integer("steps", steps, 1), checks.integer("batch", batch, 1)
     rate, generator = checks.number("learning_rate", learning_rate, above=0), checks.generator(generator)
-    bound = math.inf if clip is None else checks.number("clip", clip, above=0)
-    optimizer, losses = torch.optim.Adam(model.parameters()), []
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
-        optimizer.zero_grad()
+    clip = None if clip is None else checks.number("clip", clip, above=0)
+    losses: list[Tensor] = []
+
+    def objective() -> Tensor:
         loss = model.sampled_losses(task, batch, generator).mean()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), bound)
-        optimizer.step()
         losses.append(loss.detach())
+        return loss
+
+    first_order(objective, model.parameters(), "adam", steps, rate, clip)
     return torch.stack(losses)

@@ -14,8 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from . import checks
-from .data import Prompts, Task, matching
+from .data import Task
 from .ladder import require_white
+from .prompts import Prompts, check_prompts
+from .quadrature import length_rule, tail_to_zero
 
 __all__ = ["SoftmaxAttention", "SoftmaxLoss", "score_floor", "score_moments", "softmax_loss"]
 
@@ -47,15 +49,15 @@ class SoftmaxAttention(nn.Module):
 
     def forward(self, prompts: Prompts) -> Tensor:
         """Predictions ŷ (B,)."""
-        tokens = matching(prompts, self.d).tokens  # (B, n, d+1)
-        directions = torch.einsum("hij,bj->bhi", self.M, prompts.x_query)
+        tokens = check_prompts(prompts, self.d).tokens  # (B, n, d+1)
+        directions = torch.einsum("hij,bj->bhi", self.M, prompts.x_query)  # M x_q, (B, heads, d+1)
         attention = (directions @ tokens.mT).softmax(-1)  # (B, heads, n)
         return ((attention @ tokens) * self.a).sum((-1, -2))
 
     def sampled_losses(
         self, task: Task, batch: int, generator: torch.Generator | int | None = None
     ) -> Tensor:
-        """Squared errors (batch,) on fresh prompts; their noise is in y_q, too."""
+        """Squared errors (batch,) on fresh prompts; y_q has its noise."""
         prompts = checks.instance("task", task, Task, "a lsa.Task").sample(batch, generator)
         return (self(prompts) - prompts.y_query).square()
 
@@ -81,7 +83,7 @@ def softmax_loss(task: Task, beta: float, *, pair: bool = False, gain: float | N
     if pair and task.n == 1:
         checks.fail("task", task.n, "at least two examples for a pair, which says 0 of one; this is n")
     linear = square = 0.0
-    for r, weight in zip(*_radii(task.d), strict=True):
+    for r, weight in zip(*map(Tensor.tolist, length_rule(task.d)), strict=True):
         moments = score_moments(beta * r, task.n, pair=pair)
         linear += weight * r * moments[0]
         square += weight * (moments[1] + (task.d - 1 + task.noise_variance) * moments[2])
@@ -99,25 +101,9 @@ def score_floor(task: Task) -> float:
     if b == 0:
         return 0.0
     # E b/(χ²_n + b) = ∫ exp(−t) (1 + 2t/b)^(−n/2) dt over t > 0
-    t, slope = _tail_to_zero(torch.arange(-4, 5, 0.05, dtype=torch.float64))
+    t, slope = tail_to_zero(torch.arange(-4, 5, 0.05, dtype=torch.float64))
     mean = 0.05 * (torch.exp(-t) * (1 + 2 * t / b) ** (-task.n / 2) * slope).sum().item()
     return task.noise_variance + task.d * mean
-
-
-def _radii(d: int) -> tuple[list[float], list[float]]:
-    """A rule for r = |x_q|, r² ~ χ²_d: trapezoidal, in a variable in which both tails fall off very fast."""
-    x = torch.arange(-math.log(40), math.log(math.sqrt(d) + 9), 0.5 / math.sqrt(d + 16), dtype=torch.float64)
-    r, weights = _tail_to_zero(x)
-    weights = weights * torch.exp((d - 1) * r.log() - r.square() / 2)
-    weights = weights / weights.sum()
-    kept = weights > 1e-15
-    return r[kept].tolist(), weights[kept].tolist()
-
-
-def _tail_to_zero(x: Tensor, spread: float = 1.0) -> tuple[Tensor, Tensor]:
-    """z with log z = spread (x − exp(−x)), which runs to zero faster than exponentially, and dz/dx."""
-    z = torch.exp(spread * (x - torch.exp(-x)))
-    return z, z * spread * (1 + torch.exp(-x))
 
 
 def score_moments(t: float, n: int, *, pair: bool = False) -> tuple[float, float, float]:
@@ -132,7 +118,7 @@ def score_moments(t: float, n: int, *, pair: bool = False) -> tuple[float, float
     density = torch.exp(-g.square() / 2)
     density /= density.sum()
     low, high = -math.log((40 + 10 * t) / spread), (4 + 8.5 * t + math.log(n)) / spread
-    u, slope = (each / n for each in _tail_to_zero(torch.arange(low, high, h, dtype=torch.float64), spread))
+    u, slope = (each / n for each in tail_to_zero(torch.arange(low, high, h, dtype=torch.float64), spread))
     du = h * slope
     e = torch.exp(t * g)
     kernel = torch.exp(-u[:, None] * e)  # (u, g)

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from . import checks
-from .covariates import Covariates, Gaussian, root
+from .covariates import Covariates, Gaussian, sqrtm
 
 __all__ = ["Cosine", "Linear", "Moments", "Quadratic", "Target"]
 
@@ -34,9 +34,9 @@ class Moments(NamedTuple):
 
     C: Tensor  #: E m_f m_fᵀ (d, d)
     S: Tensor  #: E f(x)² x xᵀ (d, d), the label noise not included
-    power: float  #: E f(x)²
-    fourth: float = math.nan  #: E f(x)⁴
-    square: float = math.nan  #: E_f (E_x f(x)²)²
+    power: float | Tensor  #: E f(x)²
+    fourth: float | Tensor = math.nan  #: E f(x)⁴
+    square: float | Tensor = math.nan  #: E_f (E_x f(x)²)²
 
 
 class Target(Protocol):
@@ -49,7 +49,7 @@ def normal(*shape: int, generator: torch.Generator | None) -> Tensor:
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
-def values(target: Target, f: Function, x: Tensor) -> Tensor:
+def evaluate(target: Target, f: Function, x: Tensor) -> Tensor:
     """f(x) (batch, m) for x (batch, m, d), if it is what a target has to return."""
     try:
         found = f(x)
@@ -72,7 +72,7 @@ def isotropic_moments(c: float, s: float, power: float, fourth: float, square: f
 
 def is_standard(covariates: Covariates) -> bool:
     """Are the covariates N(0, I), where the closed forms of this module hold?"""
-    return isinstance(covariates, Gaussian) and covariates._white
+    return isinstance(covariates, Gaussian) and covariates.is_white
 
 
 class Linear:
@@ -85,7 +85,7 @@ class Linear:
         self.d = len(self.prior_covariance)
         zero = torch.zeros(self.d, dtype=torch.float64)
         self.prior_mean = zero if prior_mean is None else checks.vector("prior_mean", prior_mean, self.d)
-        self._root = root(self.prior_covariance)
+        self.prior_root = sqrtm(self.prior_covariance)
 
     def __repr__(self) -> str:
         return f"Linear(d={self.d})"
@@ -93,7 +93,7 @@ class Linear:
     def draw_weights(self, batch: int, generator: torch.Generator | int | None = None) -> Tensor:
         """w (batch, d)."""
         z = normal(batch, self.d, generator=checks.generator(generator))
-        return self.prior_mean + z @ self._root
+        return self.prior_mean + z @ self.prior_root
 
     def draw(self, batch: int, d: int, generator: torch.Generator | None) -> Function:
         w = self.draw_weights(batch, generator)
@@ -126,6 +126,7 @@ class Quadratic:
 
     def draw(self, batch: int, d: int, generator: torch.Generator | None) -> Function:
         a = normal(batch, d, d, generator=generator)
+        # Var xᵀqx = 2 tr q²: the scale that makes E f² = 1
         q = (a + a.mT) / (2 * math.sqrt(d * (d + 1)))
         trace = q.diagonal(dim1=1, dim2=2).sum(-1)[:, None]
         return lambda x: ((x @ q) * x).sum(-1) - trace

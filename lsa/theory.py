@@ -6,7 +6,6 @@ With S = E[(f² + σ²) x xᵀ] and C = E m_f m_fᵀ one formula stands behind t
 """
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 from . import checks
 from .baselines import as_preconditioner
 from .data import Task
-from .targets import Moments, values
+from .targets import Moments, evaluate
 
 
 class Optimum(NamedTuple):
@@ -41,7 +40,7 @@ def _best(task: Task, moments: Moments) -> tuple[Tensor, float]:
     """P* and L* from the moments."""
     sigma, n, noise = task.covariates.covariance, task.n, task.noise_variance
     P = _inverse(sigma) @ moments.C @ _inverse(moments.S + noise * sigma + (n - 1) * moments.C)
-    return P, moments.power + noise - n * (P * moments.C).sum().item()  # C is symmetric
+    return P, float(moments.power) + noise - n * (P * moments.C).sum().item()  # C is symmetric
 
 
 def _step(P: Tensor, sigma: Tensor) -> float | None:
@@ -52,11 +51,9 @@ def _step(P: Tensor, sigma: Tensor) -> float | None:
     return step.item() if deviation <= 1e-9 * (P @ sigma).abs().max() else None
 
 
-@lru_cache(maxsize=32)
 def moments(task: Task) -> Moments | None:
     """The task's moments in closed form or by quadrature; None where only Monte Carlo is left."""
-    known = getattr(task.target, "moments", None)
-    return known(task.covariates) if known else None
+    return checks.instance("task", task, Task, "a lsa.Task").moments
 
 
 def estimate_moments(
@@ -75,8 +72,9 @@ def estimate_moments(
     C, S, power, fourth, square = [], [], [], [], []
     for _ in range(groups):
         f = task.target.draw(batch, d, generator)
-        x = task.covariates.sample(batch, 2 * points, generator=generator)
-        y = values(task.target, f, x)
+        x = task.covariates.sample(batch, 2 * points, generator=generator)  # (batch, 2·points, d)
+        y = evaluate(task.target, f, x)
+        # m_f from each half of the points: two independent estimates, whose product has no bias
         m = (y[..., None] * x).unflatten(1, (2, points)).mean(2)  # (batch, 2, d)
         weighted = (y[..., None] * x).flatten(0, 1)
         C.append((m[:, 0].T @ m[:, 1] + m[:, 1].T @ m[:, 0]) / (2 * batch))
@@ -84,7 +82,7 @@ def estimate_moments(
         power.append(y.square().mean())
         fourth.append((y**4).mean())
         square.append(y.square().unflatten(1, (2, points)).mean(2).prod(1).mean())
-        if invariant:
+        if invariant:  # the mean over all rotations: multiples of the identity
             C[-1], S[-1] = C[-1].trace() / d * eye, S[-1].trace() / d * eye
     return Moments(*map(torch.stack, (C, S, power, fourth, square)))
 
@@ -94,26 +92,22 @@ def optimum(task: Task, samples: int = 65_536, generator: torch.Generator | int 
 
     `samples` and `generator` serve only targets without known moments.
     """
-    checks.instance("task", task, Task, "a lsa.Task")
     known, error = moments(task), 0.0
     exact = known is not None
-    if not exact:
-        groups = estimate_moments(task, samples, generator)
-        count = len(groups.power)
+    if known is None:
+        groups = [torch.as_tensor(each) for each in estimate_moments(task, samples, generator)]
+        count = len(groups[0])
         known = Moments(*(group.mean(0) for group in groups))
         # the jackknife: what becomes of the estimate when one group is left out?
-        others = Moments(
-            *((count * mean - group) / (count - 1) for mean, group in zip(known, groups, strict=True))
-        )
-        losses = torch.tensor([_best(task, Moments(*left))[1] for left in zip(*others, strict=True)])
-        error = math.sqrt((count - 1) * losses.var(correction=0).item())
+        others = [(count * mean - group) / (count - 1) for mean, group in zip(known, groups, strict=True)]
+        losses = [_best(task, Moments(*left))[1] for left in zip(*others, strict=True)]
+        error = math.sqrt((count - 1) * torch.tensor(losses, dtype=torch.float64).var(correction=0).item())
     P, loss = _best(task, known)
-    return Optimum(P, float(loss), _step(P, task.covariates.covariance), exact, error)
+    return Optimum(P, loss, _step(P, task.covariates.covariance), exact, error)
 
 
 def one_step_loss(P: Tensor | float, task: Task) -> float:
     """E (x_qᵀ P Xᵀy − y_q)², exact, for any P and any task with known moments."""
-    checks.instance("task", task, Task, "a lsa.Task")
     known = moments(task)
     if known is None:
         checks.fail("task", task.target, "a target whose moments are known for these covariates")

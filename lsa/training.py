@@ -1,8 +1,6 @@
 """Training the layer: on the exact loss, which has no sampling noise at all, or on fresh prompts."""
 
-import math
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,11 +8,10 @@ from torch import Tensor
 from . import checks
 from .baselines import gradient_descent
 from .data import Task
-from .history import History, Run, bar, power
-from .minimise import alternating_least_squares, lbfgs, step_aside
+from .history import History, Run, label_power, progress_bar
+from .minimise import alternating_least_squares, first_order, lbfgs, perturb_from_saddle
 from .model import LinearSelfAttention
-from .population import check_layer, known, population_loss, white_moments
-from .theory import Optimum
+from .population import check_layer, population_loss, white_moments
 
 STEPS = {"lbfgs": 300, "als": 300, "adam": 2000, "gd": 2000}
 
@@ -36,11 +33,11 @@ def fit(
 
     loss: "exact" (the default wherever the moments of the task are known) or "samples".
     optimizer: "lbfgs" (the default for the exact loss of one layer: L-BFGS, then "als" for the last digits;
-        from a saddle it steps aside once), "als" (alternating least squares: given a the loss is quadratic in
-        M, given M in a), both for one layer at a time and stopping by themselves; "adam" (the default for
-        samples and for stacks; the learning rate falls to zero along a cosine) or "gd" (plain gradient
-        descent on the weights).
-    batch: fresh prompts a step, for samples (2048). The runs of a stack share them and differ by their start.
+        at a saddle it perturbs the weights once), "als" (alternating least squares: given a the loss is
+        quadratic in M, given M in a), both for one layer at a time and stopping by themselves; "adam" (the
+        default for samples and for stacks; the learning rate falls to zero along a cosine) or "gd" (plain
+        gradient descent on the weights).
+    batch: fresh prompts per step, for samples (2048); the runs of a stack share them.
     snapshots: keep a copy of the layer every so many steps, the start and the end included; 0 keeps none.
 
     The default `learning_rate` is 1 for L-BFGS, 0.01 for Adam, and for gradient descent what suits the task.
@@ -48,9 +45,13 @@ def fit(
     diverges gets those weights back, too: alone it raises FloatingPointError, in a stack `ending` names it.
     """
     check_layer(layer, task)
-    loss = checks.choice("loss", loss or ("exact" if known(task) else "samples"), ("exact", "samples"))
+    loss = checks.choice(
+        "loss", loss or ("samples" if task.white_moments is None else "exact"), ("exact", "samples")
+    )
     if loss == "exact":
         white_moments(task)  # an error where they are not known
+
+    # how it is minimised; what would be ignored is an error
     single = layer.readout.ndim == 1
     optimizer = optimizer or ("lbfgs" if loss == "exact" and single else "adam")
     checks.choice("optimizer", optimizer, tuple(STEPS))
@@ -69,20 +70,23 @@ def fit(
     rate = _rate(task, optimizer) if learning_rate is None else learning_rate
     rate = checks.number("learning_rate", rate, above=0)
     batch = checks.integer("batch", 2048 if batch is None else batch, 1)
-
     every = checks.integer("snapshots", snapshots, 0)
-    history = History(layer, task, rate, every, bar(steps, progress))
-    try:
-        if optimizer in ("lbfgs", "als"):
-            _second_order(optimizer, steps, rate, history)
-        else:
-            sampled = partial(_sampled_objective, history.best, batch, checks.generator(generator))
-            objective = _exact_objective if loss == "exact" else sampled
-            _first_order(objective, optimizer, steps, rate, history)
-    except KeyboardInterrupt:
-        history.restore()
-        return history.run("interrupted")
-    return history.run()
+
+    # the run itself
+    with progress_bar(steps, progress) as bar:
+        history = History(layer, task, rate, every, bar)
+        try:
+            if optimizer in ("lbfgs", "als"):
+                _second_order(optimizer, steps, rate, history)
+            else:
+                objective = _recorded(history, loss, batch, checks.generator(generator))
+                first_order(objective, layer.parameters(), optimizer, steps, rate)
+                with torch.no_grad():
+                    objective()  # for the loss after the last step
+        except KeyboardInterrupt:
+            history.restore()
+            return history.run("interrupted")
+        return history.run()
 
 
 def _rate(task: Task, optimizer: str) -> float:
@@ -90,33 +94,44 @@ def _rate(task: Task, optimizer: str) -> float:
     if optimizer != "gd":
         return {"lbfgs": 1.0, "als": 1.0, "adam": 0.01}[optimizer]
     spread = task.covariates.covariance.trace().item() / task.d
-    return 0.15 / max(task.n * power(task) * spread, 1e-12)
+    return 0.15 / max(task.n * label_power(task) * spread, 1e-12)
 
 
-# An objective gives what is minimised, (runs,) or a scalar, and the loss and excess to be written down.
-Objective = Callable[[LinearSelfAttention, Task], tuple[Tensor, Tensor, Tensor | None]]
+def _recorded(
+    history: History, loss: str, batch: int, generator: torch.Generator | None
+) -> Callable[[], Tensor]:
+    """The objective of a run; every value of it goes into the history."""
+
+    def objective() -> Tensor:
+        if history.diverged:  # these runs of a stack stay where their loss was lowest
+            history.restore(torch.tensor(list(history.diverged)))
+        if loss == "samples":
+            value, recorded, excess = _sampled_loss(history, batch, generator)
+            history.record(recorded, excess)
+        else:
+            value = population_loss(history.layer, history.task)
+            history.record(value.detach())
+        return value
+
+    return objective
 
 
-def _exact_objective(layer: LinearSelfAttention, task: Task):
-    loss = population_loss(layer, task)
-    return loss, loss.detach(), None
-
-
-def _sampled_objective(
-    best: Optimum, batch: int, generator: torch.Generator | None, layer: LinearSelfAttention, task: Task
-):
+def _sampled_loss(
+    history: History, batch: int, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The loss on fresh prompts, and what to record: a loss and an excess; all (runs,) for a stack."""
+    layer, task = history.layer, history.task
     if task.linear:
-        # Given the Gram matrix and w, the query and its noise integrate out: (u − w)ᵀ Σ (u − w) + σ².
-        factor, w = task.gram_factor(batch, generator)
-        error = layer.weights_from_factor(factor) - w
-        loss = ((error @ task.covariates.covariance) * error).sum(-1).mean(-1) + task.noise_variance
+        factor, w = task.gram_factor(batch, generator)  # (batch, d+1, k), (batch, d)
+        loss = task.query_loss(layer.weights_from_factor(factor), w).mean(-1)
     else:
         prompts = task.sample(batch, generator)
         loss = (layer(prompts) - prompts.y_query).square().mean(-1)
     with torch.no_grad():
-        if known(task):
+        if task.white_moments is not None:
             return loss, population_loss(layer, task), None
-        reference = gradient_descent(prompts, best.preconditioner) - prompts.y_query
+        # paired with the best single step on the same prompts: the difference varies less than either loss
+        reference = gradient_descent(prompts, history.best.preconditioner) - prompts.y_query
         return loss, loss.detach(), loss - reference.square().mean()
 
 
@@ -129,24 +144,5 @@ def _second_order(name: str, steps: int, rate: float, history: History) -> None:
     for value in alternating_least_squares(layer, task, steps, unit):
         history.record(value)
     if name == "lbfgs" and history.excess[-1] > 1e-9:
-        for value in step_aside(layer, task, steps, unit):
+        for value in perturb_from_saddle(layer, task, steps, unit):
             history.record(value)
-
-
-def _first_order(objective: Objective, name: str, steps: int, rate: float, history: History) -> None:
-    layer = history.layer
-    kind = torch.optim.Adam if name == "adam" else torch.optim.SGD
-    optimizer = kind(layer.parameters(), lr=rate)
-    for step in range(steps):
-        if name == "adam":
-            optimizer.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
-        optimizer.zero_grad()
-        loss, *shown = objective(layer, history.task)
-        history.record(*shown)
-        loss.sum().backward()  # the runs of a stack do not meet: the gradient of the sum is each run's own
-        optimizer.step()
-        if history.diverged:
-            history.restore(torch.tensor(list(history.diverged)))
-    with torch.no_grad():
-        _, *shown = objective(layer, history.task)
-    history.record(*shown)

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from . import checks
 from .covariates import Gaussian
-from .data import Prompts, Task, matching
+from .data import Task
+from .prompts import Prompts, check_prompts
 
 __all__ = ["LinearTransformer", "step_polynomial"]
 
@@ -64,14 +65,14 @@ class LinearTransformer(nn.Module):
 
     def weights_from_gram(self, gram: Tensor) -> Tensor:
         """u (…, d) with ŷ = u·x_q, from Gram matrices G (…, d+1, d+1)."""
-        F = torch.eye(self.d + 1, dtype=torch.float64).expand(gram.shape)
+        F = torch.eye(self.d + 1, dtype=torch.float64).expand(gram.shape)  # F_0
         for P, Q in zip(self.P, self.Q, strict=True):
             F = F + P @ (F @ (gram @ (F.mT @ (Q @ F))))  # (…, d+1, d+1)
-        return -F[..., -1, :-1]
+        return -F[..., -1, :-1]  # the label slot of F_k [x_q; 0], and minus it is the answer
 
     def in_context_weights(self, prompts: Prompts) -> Tensor:
         """u (B, d): the linear model ŷ = u·x_q that the layers make of a prompt."""
-        return self.weights_from_gram(matching(prompts, self.d).gram)
+        return self.weights_from_gram(check_prompts(prompts, self.d).gram)
 
     def forward(self, prompts: Prompts) -> Tensor:
         """Predictions ŷ (B,)."""
@@ -83,14 +84,13 @@ class LinearTransformer(nn.Module):
         """Squared errors (batch,) on fresh prompts.
 
         For linear targets and Gaussian covariates the cost does not grow with n: Gram matrices are drawn and
-        the query integrates out, E[(ŷ − y_q)² | G, w] = (u − w)ᵀ Σ (u − w) + σ².
+        the query integrates out (`Task.query_loss`).
         """
         if checks.instance("task", task, Task, "a lsa.Task").d != self.d:
             checks.fail("task", task.d, f"a task with d = {self.d}, as the layers; this is its d")
         if task.linear and isinstance(task.covariates, Gaussian):
             factor, w = task.gram_factor(batch, generator)
-            error = self.weights_from_gram(factor @ factor.mT) - w
-            return ((error @ task.covariates.covariance) * error).sum(-1) + task.noise_variance
+            return task.query_loss(self.weights_from_gram(factor @ factor.mT), w)
         prompts = task.sample(batch, generator)
         return (self(prompts) - prompts.y_query).square()
 

@@ -1,14 +1,42 @@
 """What all tests share."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
+from helpers import ROOT
 from helpers.browser import HOW, launch, served
 from playwright.sync_api import sync_playwright
 
 # Many small computations: one thread each is as fast, and does not fight with other processes for cores.
 torch.set_num_threads(1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """With --dist loadgroup, one worker takes a whole file or notebook, unless tests name other groups."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
+@pytest.fixture(scope="session")
+def html(tmp_path_factory, testrun_uid) -> Path:
+    """The folder of the book's pages, built from the files as they are now, once for all workers."""
+    built = tmp_path_factory.getbasetemp().parent / f"built-{testrun_uid}"
+    with FileLock(f"{built}.lock"):
+        if not built.exists():
+            command = [sys.executable, ROOT / "book/_tools/pages.py"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, (
+                f"the book does not build:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+            )
+            built.touch()
+    return ROOT / "_build" / "html"
 
 
 @pytest.fixture(scope="module")

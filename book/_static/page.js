@@ -9,7 +9,9 @@
   const repair = () => {
     // Two of the theme's buttons have names that leave out what is written on them.
     document.querySelector(".search-button-field")?.removeAttribute("aria-label");
-    document.querySelector(".theme-switch-button")?.setAttribute("aria-label", "Colours: Light, Dark or System Settings");
+    document
+      .querySelector(".theme-switch-button")
+      ?.setAttribute("aria-label", "Colours: Light, Dark or System Settings");
     // What scrolls sideways must be reached by keyboard.
     for (const box of document.querySelectorAll("mjx-container[display=true], div.math, div.cell_output")) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
@@ -28,7 +30,8 @@
     later = setTimeout(async () => {
       const formulas = window.MathJax?.startup?.document;
       if (formulas && root.dataset.setFor !== String(innerWidth)) {
-        formulas.state(0, true); // back to what was written: a formula in its place would be measured with its old width
+        // back to what was written: a formula in its place would be measured with its old width
+        formulas.state(0, true);
         await MathJax.typesetPromise();
       }
       settle();

@@ -4,7 +4,8 @@
   const here = document.currentScript.src;
   window.__jupyter_widgets_assets_path__ = new URL("html-manager/dist/", here).href;
 
-  // The theme's FontAwesome would go on turning <i> into <svg>, also those of the Play widget, which then throws.
+  // The theme's FontAwesome would go on turning <i> into <svg>, also those of the Play widget, which then
+  // throws.
   window.FontAwesomeConfig = { observeMutations: false };
 
   // html-manager speaks the language of MathJax 2: it queues ["Typeset", MathJax.Hub, element].
@@ -13,7 +14,8 @@
     if (window.MathJax && !MathJax.Hub) MathJax.Hub = { Queue: typeset };
   });
 
-  // Screen readers hear the name of each slider and the value that is shown, not its index, and what a button does.
+  // Screen readers hear the name of each slider and the value that is shown, not its index, and what a button
+  // does.
   const describe = () => {
     for (const button of document.querySelectorAll(".widget-play button")) {
       const icon = button.firstElementChild?.className.match(/fa-(\w+)/);

@@ -41,7 +41,7 @@ from nbclient import NotebookClient
 from pages import alone, build
 
 from lsa.show.live.widget import STUB
-from lsa.show.still import lighter
+from lsa.show.thumbnail import lighter
 
 RECORD = BUILD / "notebooks.json"
 

@@ -12,7 +12,7 @@ import nbformat
 from contents import ROOT, RUNS, WIDGET_STATE, as_text, source, with_outputs
 from docutils import nodes
 from docutils.parsers.rst.roles import CustomRole, generic_custom_role
-from npm import ASSETS, npm_package
+from npm import ASSETS, node_modules
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.fileutil import copy_asset
@@ -31,8 +31,9 @@ def fetch_assets(app: Sphinx) -> None:
     """Copy MathJax and the widgets' runtime to the pages, before one is written: it notes their checksums."""
     if app.builder.format != "html":
         return
-    for name, version, integrity, wanted in ASSETS:
-        package = npm_package(name, version, integrity)
+    packages = node_modules()
+    for name, wanted in ASSETS.items():
+        package = packages / name
         place = Path(app.outdir) / "_static" / name.rpartition("/")[2]
         for pattern in wanted:
             for path in package.glob(pattern):

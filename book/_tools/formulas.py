@@ -8,13 +8,10 @@ from functools import cache
 import yaml
 from contents import ROOT
 
+from lsa.show.figures import PALETTE
+
 # The colour and line of each actor. One colour for light and dark: 4.3 : 1 or more against either.
-ACTORS = {
-    "layer": ("#007ec6", "solid"),
-    "gd": ("#c55900", "dashed"),
-    "bayes": ("#008a6f", "dotted"),
-    "theory": ("", "solid"),
-}
+ACTORS = {name: (look.get("both", ""), look["line"]) for name, look in PALETTE.items() if "dash" in look}
 
 
 @cache

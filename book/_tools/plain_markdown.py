@@ -7,13 +7,14 @@ from collections.abc import Iterable
 
 from contents import INDEX
 from docutils import nodes
-from formulas import ACTORS, display, expand
+from formulas import ACTORS, PALETTE, display, expand
 from sphinx import addnodes
 from sphinx.builders import Builder
 from sphinx.util.logging import getLogger
 
 FILE = "book/_tools/plain_markdown.py"
-BOXES = {"remark": "#007ec6 solid", "experiment": "#8d65cb double", "exercise": "#c55900 dashed"}
+LIKE = {"remark": PALETTE["layer"], "experiment": PALETTE["experiment"], "exercise": PALETTE["gd"]}
+BOXES = {kind: f"{look['both']} {look['line']}" for kind, look in LIKE.items()}
 BOX = "border-left: 4px {1} {0}; padding: 0.1em 1em; margin: 1em 0"
 ASIDE = "font-size: 0.9em; padding-left: 1em; margin-left: 40%; border-left: 1px solid #777777"
 MEANT = r"([\\`*$]|<(?=[\w/!])|(?<!\w)_|_(?!\w)|\](?=[(:]))"  # what Markdown would not take as it is

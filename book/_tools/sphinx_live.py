@@ -15,26 +15,47 @@ from typing import Any
 import nbformat
 from sphinx.application import Sphinx
 
-from lsa.show.live.bundle import figure_names, script
+from lsa.show.figures import PALETTE
+from lsa.show.live.widget import FIGURES, SCRIPT
 
+ROOT = Path(__file__).resolve().parents[2]
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 PLACE = '<div class="lsa-live"'
-SCRIPT = "live-figures.js"
 
 
-def write_script(app: Sphinx) -> None:
+def palette() -> str:
+    """A style sheet: the actors' colours, for light and dark, and the line that each has in the text."""
+    rules = [
+        f'html[data-theme="{shade}"] {{ --lsa-{actor}: {look[shade]}; }}'
+        for actor, look in PALETTE.items()
+        for shade in ("light", "dark")
+        if shade in look
+    ]
+    lines = [
+        f"span.lsa-{actor}::before {{ border-top-style: {look['line']}; }}"
+        for actor, look in PALETTE.items()
+        if "dash" in look
+    ]
+    return "\n".join([*rules, *lines, ""])
+
+
+FILES = {"live-figures.js": SCRIPT, "palette.css": palette()}
+
+
+def write_files(app: Sphinx) -> None:
     if app.builder.format == "html":
-        place = Path(app.outdir) / "_static" / SCRIPT
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(script(), encoding="utf-8")
+        place = Path(app.outdir) / "_static"
+        place.mkdir(parents=True, exist_ok=True)
+        for name, text in FILES.items():
+            (place / name).write_text(text, encoding="utf-8")
 
 
 def place_of(values: dict[str, Any]) -> str:
     """The place of a figure; what it shows stands there in words until it is drawn."""
     name, alt = values["figure"], values["alt"]
-    if name not in figure_names():
-        raise ValueError(f"figure = {name!r}: expected one of {figure_names()}; run `make notebooks`")
+    if name not in FIGURES:
+        raise ValueError(f"figure = {name!r}: expected one of {FIGURES}; run `make notebooks`")
     known = {key: value for key, value in values.items() if not key.startswith("_")}
     data = json.dumps({key: known[key] for key in known if key not in ("layout", "tabbable", "tooltip")})
     data = data.replace("<", "\\u003c")  # no end of a script within one
@@ -63,11 +84,12 @@ def place_figures(page: str, notebook: nbformat.NotebookNode) -> nbformat.Notebo
 
 def add_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     if PLACE in context.get("body", ""):
-        for name in (SCRIPT, "live.js"):
+        for name in ("live-figures.js", "live.js"):
             app.add_js_file(name, defer="defer")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("builder-inited", write_script)
+    app.add_css_file("palette.css")
+    app.connect("builder-inited", write_files)
     app.connect("html-page-context", add_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,1 @@
-"""How it is shown: figures, tables, widgets. This room imports the science and is never imported by it."""
-
-from . import figures, live
-from .explore import explore
-from .live import Playground
-
-__all__ = ["Playground", "explore", "figures", "live"]
+"""How it is shown: figures, tables, widgets. These modules import the science, which never imports them."""

@@ -20,8 +20,8 @@ from ipywidgets import Box, Layout
 from matplotlib.figure import Figure
 
 from ..checks import fail
-from .still import publishing, still, with_still
 from .svg import inline_svg, share_definitions
+from .thumbnail import publishing, thumbnail, with_thumbnail
 
 MAX_FRAMES = 150
 MAX_BYTES = 150_000  # of all frames of one widget, gzipped
@@ -41,8 +41,8 @@ class Explorer(ipywidgets.VBox):
         # Notebooks store this text and nbval compares it: it must not depend on how many frames are drawn.
         return f"explore({', '.join(self.names)})"
 
-    def _repr_mimebundle_(self, **options) -> dict:
-        return with_still(super()._repr_mimebundle_(**options), self.still)
+    def _repr_mimebundle_(self, **options) -> dict | tuple | None:
+        return with_thumbnail(super()._repr_mimebundle_(**options), self.thumbnail)
 
 
 def explore(
@@ -70,7 +70,8 @@ def explore(
     if not 1 <= len(values) <= 3:
         fail("values", list(values), "one to three parameters, such as n=[5, 10, 20]")
     labels, start = dict(labels or {}), dict(start or {})
-    for argument, given in {"labels": labels, "start": start}.items():
+    naming: dict[str, dict] = {"labels": labels, "start": start}
+    for argument, given in naming.items():
         if given.keys() - values.keys():
             fail(argument, given, f"names among {list(values)}")
     parameters = [_parameter(name, values[name], labels.get(name, name), start) for name in values]
@@ -124,7 +125,7 @@ def explore(
     panel = [parameter.panel(control) for parameter, control in zip(parameters, controls, strict=True)]
     panel = Box([*panel, hint], layout=Layout(flex_flow="row wrap"))
     result = Explorer([panel, nest(())], layout=shared["layout"]).add_class("lsa-explore")
-    result.names, result.still = list(values), pictures[0] if publishing() else None
+    result.names, result.thumbnail = list(values), pictures[0] if publishing() else None
     return result
 
 
@@ -176,8 +177,8 @@ def _parameter(name: str, values, label: str, start: dict) -> _Parameter:
     return _Parameter(name, label, kind, choices, shown.index(first))
 
 
-def _frame(draw: Callable, alt, parameters: list[_Parameter], at: tuple[int, ...], stills=None) -> str:
-    """One drawing as HTML: a picture that says what it shows, and the text below it; its PNG in `stills`."""
+def _frame(draw: Callable, alt, parameters: list[_Parameter], at: tuple[int, ...], thumbnails=None) -> str:
+    """One drawing as HTML: a picture that says what it shows, text below it; its PNG in `thumbnails`."""
     chosen = [(parameter, parameter.choices[i]) for parameter, i in zip(parameters, at, strict=True)]
     given = {parameter.name: choice.value for parameter, choice in chosen}
     result = draw(**given)
@@ -195,6 +196,6 @@ def _frame(draw: Callable, alt, parameters: list[_Parameter], at: tuple[int, ...
     below = f'<p class="lsa-caption" style="margin: 0">{escape(text)}</p>' if text else ""
     texts = [[choice.text for choice in parameter.choices] for parameter in parameters]
     widget = sha256(f"{draw.__name__} {texts}".encode()).hexdigest()[:5]
-    if stills is not None and publishing():
-        stills.append(still(figure))
+    if thumbnails is not None and publishing():
+        thumbnails.append(thumbnail(figure))
     return inline_svg(figure, label, prefix=f"w{widget}-") + below

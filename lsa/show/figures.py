@@ -6,7 +6,10 @@ colour (from the colour-blind-safe palette of Okabe and Ito), so that nothing de
 Theory is drawn in ink: black here, the page's text colour in a widget.
 """
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -15,7 +18,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 
-from ..checks import covariance, fail
+from ..checks import fail
 from .tables import check, table, written
 
 __all__ = [
@@ -28,7 +31,6 @@ __all__ = [
     "THEORY",
     "band",
     "check",
-    "ellipse",
     "heatmap",
     "label_lines",
     "spread",
@@ -37,14 +39,26 @@ __all__ = [
 ]
 
 INK = "black"
-LAYER = {"color": "#0072B2", "linestyle": "-", "marker": "o", "label": "trained layer"}
-GD = {"color": "#D55E00", "linestyle": (0, (5, 1.6)), "marker": "s", "label": "one GD step"}
-BAYES = {"color": "#009E73", "linestyle": (0, (1, 1.2)), "marker": "^", "label": "ridge (Bayes)"}
-THEORY = {"color": INK, "linestyle": (0, (6, 1.6, 1, 1.6)), "marker": "x", "label": "theory"}
+# The actors' colours and dashes, for JavaScript and pages, too. Shades: "figure" here, "light" and "dark" on
+# the pages, "lab" in JupyterLab's live figures; "both" and "logo" have to show on light and on dark paper.
+PALETTE = json.loads((Path(__file__).parent / "palette.json").read_text(encoding="utf-8"))
+
+
+def _actor(name: str, marker: str, label: str) -> dict[str, Any]:
+    look = PALETTE[name]
+    line = (0, tuple(look["dash"])) if look["dash"] else "-"
+    return {"color": look.get("figure", INK), "linestyle": line, "marker": marker, "label": label}
+
+
+LAYER = _actor("layer", "o", "trained layer")
+GD = _actor("gd", "s", "one GD step")
+BAYES = _actor("bayes", "^", "ridge (Bayes)")
+THEORY = _actor("theory", "x", "theory")
 
 # Negative orange, positive violet, zero transparent: zero has the colour of the page, dark or light. None of
 # these is an actor's colour. The ends stay translucent, so that numbers written over them can be read.
-_STOPS = [(0, "#E08A00", 0.85), (0.5, "#E08A00", 0), (0.5, "#7B5BD6", 0), (1, "#7B5BD6", 0.85)]
+_NEGATIVE, _POSITIVE = (PALETTE[sign]["figure"] for sign in ("negative", "positive"))
+_STOPS = [(0, _NEGATIVE, 0.85), (0.5, _NEGATIVE, 0), (0.5, _POSITIVE, 0), (1, _POSITIVE, 0.85)]
 DIVERGING = LinearSegmentedColormap.from_list("diverging", [(at, to_rgba(*colour)) for at, *colour in _STOPS])
 
 STYLE = {
@@ -62,7 +76,9 @@ STYLE = {
     "axes.axisbelow": True,
     "grid.color": INK,
     "grid.alpha": 0.15,
-    "axes.prop_cycle": mpl.cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]),
+    "axes.prop_cycle": mpl.cycler(
+        color=[*(actor["color"] for actor in (LAYER, GD, BAYES)), "#CC79A7", "#E69F00"]
+    ),
     "lines.linewidth": 2,
     "lines.markersize": 5,
     "legend.frameon": False,  # a frame would be a white box on a dark page
@@ -141,15 +157,7 @@ def heatmap(ax: Axes, matrix, *, limit=None, numbers: str | None = ".2f", rows=(
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)
-    for (i, j), value in np.ndenumerate(matrix if numbers else np.empty((0, 0))):
-        ax.text(j, i, written(value, numbers), ha="center", va="center", size=9)
+    if numbers:
+        for (i, j), value in np.ndenumerate(matrix):
+            ax.text(j, i, written(value, numbers), ha="center", va="center", size=9)
     return image
-
-
-def ellipse(ax: Axes, matrix, centre: Sequence[float] = (0, 0), **line) -> Line2D:
-    """The ellipse vᵀ matrix⁻¹ v = 1 around `centre`: a covariance (2, 2), one standard deviation wide."""
-    values, vectors = np.linalg.eigh(covariance("matrix", matrix, 2).numpy())
-    angle = np.linspace(0, 2 * np.pi, 121)
-    x, y = vectors @ (np.sqrt(values.clip(0)) * np.stack([np.cos(angle), np.sin(angle)], -1)).T
-    ax.set_aspect("equal")
-    return ax.plot(centre[0] + x, centre[1] + y, **line | {"marker": ""})[0]

@@ -57,7 +57,8 @@ def share_definitions(frames: list[str]) -> tuple[list[str], str]:
             shapes |= dict.fromkeys(re.findall(r"<path [^>]*/>|<clipPath .*?</clipPath>", block))
     frames = [re.sub(r"<defs>.*?</defs>|<g/>", "", frame) for frame in frames]
     prefix = re.search(r"#(\w+-)", "".join(frames))
-    leaf, names = re.compile(r"<g[^>]*>(?:<(?:use|path) [^>]*/>)+</g>"), {}
+    leaf = re.compile(r"<g[^>]*>(?:<(?:use|path) [^>]*/>)+</g>")
+    names: dict[str, str] = {}
     while prefix:  # what holds nothing but shared parts may be shared itself
         count = Counter(part for frame in frames for part in leaf.findall(frame))
         again = [part for part, times in count.items() if times > 1]

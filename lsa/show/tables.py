@@ -57,8 +57,8 @@ class table:
                 cells.append(f'<{tag}{scope} style="text-align: {side}">{escape(text)}</{tag}>')
             return f"<tr>{''.join(cells)}</tr>"
 
-        head, *body = self.lines
-        body = "".join(row(line, head=False) for line in body)
+        head, *lines = self.lines
+        body = "".join(row(line, head=False) for line in lines)
         # A table wider than a phone scrolls by itself; tabindex lets the keyboard scroll it too.
         return (
             '<div class="lsa-table" tabindex="0" style="overflow-x: auto; white-space: nowrap">'

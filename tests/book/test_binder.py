@@ -24,8 +24,9 @@ POST_BUILD = (ROOT / ".binder" / "postBuild").read_text()
 def installed() -> set[str]:
     """Everything that postBuild's pip installs, found by what the packages themselves ask for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    todo = [Requirement(each).name for each in project["dependencies"]]
-    todo += re.search(r"--editable \. (.*)", POST_BUILD)[1].split()
+    asked = [*project["dependencies"], *project["optional-dependencies"]["show"]]
+    todo = [Requirement(each).name for each in asked]
+    todo += re.search(r"--editable '\.\[show\]' (.*)", POST_BUILD)[1].split()
     found = {"lsa"}
     while todo:
         name = canonicalize_name(todo.pop())

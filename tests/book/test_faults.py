@@ -153,7 +153,7 @@ def press(tmp_path, monkeypatch):
 
     held = Press()
     monkeypatch.setattr(pages, "subprocess", SimpleNamespace(run=held.run, DEVNULL=None))
-    monkeypatch.setattr(pages, "ASSETS", [])
+    monkeypatch.setattr(pages, "node_modules", lambda: None)
     monkeypatch.setattr(pages, "BUILD", tmp_path / "_build")
     return held
 
@@ -186,7 +186,7 @@ def test_a_failed_build_leaves_the_last_good_pages(press):
 REAL = """
 import pathlib, sys, pages
 pages.ROOT = pathlib.Path(sys.argv[1])
-pages.BUILD, pages.ASSETS = pages.ROOT / "_build", []
+pages.BUILD, pages.node_modules = pages.ROOT / "_build", lambda: None
 pages.main()
 """
 
@@ -218,8 +218,9 @@ def test_without_a_network_a_build_ends_soon(tmp_path, monkeypatch):
     monkeypatch.setattr(npm.sys, "executable", str(tmp_path / "python"))
     assert npm.PATIENCE + 2 <= 12
     monkeypatch.setattr(npm, "PATIENCE", 0.0)
-    monkeypatch.setattr(npm, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(npm, "ROOT", tmp_path)
+    (tmp_path / "package-lock.json").write_text('{"packages": {"node_modules/a": {"integrity": "1"}}}')
     with pytest.raises(SystemExit, match=r"Connect and try again\. npm says: nothing for") as raised:
-        npm.npm_package("mathjax", "4", "sha512-")
+        npm.node_modules()
     assert len(str(raised.value).splitlines()) <= 6
-    assert list(npm.CACHE.iterdir()) == []
+    assert not (tmp_path / "node_modules").exists()

@@ -1,37 +1,40 @@
-"""Live figures without a browser: their JavaScript, joined, and the widgets that hold it."""
+"""Live figures without a browser: their JavaScript, bundled, and the widgets that hold it."""
 
 import base64
-import re
+import subprocess
 
 import ipywidgets
 import pytest
-from helpers.javascript import node
+from helpers import ROOT
+from helpers.javascript import NODE, node
 
 from lsa import live
-from lsa.show.live import bundle
-from lsa.show.live.widget import STILLS, Live
+from lsa.show.live.widget import FIGURES, SCRIPT, THUMBNAILS, Live
 
 
-@pytest.mark.parametrize("name", bundle.figure_names())
-def test_a_figure_is_one_module(name):
-    text = bundle.module(name)
-    assert not re.search(r"^\s*import\b", text, re.M)
+def test_the_bundle_is_up_to_date(tmp_path):
+    """lsa/show/live/figures.js is what js/build.js makes of js/src."""
+    made = tmp_path / "live.js"
+    done = subprocess.run([NODE, "js/build.js", made], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stderr}\nesbuild comes by `npm ci`"
+    assert made.read_text(encoding="utf-8") == SCRIPT, "run `make js`"
+
+
+def test_every_figure_has_a_file_and_a_function():
+    assert sorted(path.stem for path in (ROOT / "js/src/figures").glob("*.js")) == FIGURES
+    assert {"Playground" if name == "playground" else name for name in FIGURES} | {"Live"} == {*live.__all__}
+
+
+def test_the_bundle_is_a_module_for_a_widget():
     code = "const made = await import('data:text/javascript,' + encodeURIComponent(given));"
-    assert node(f"{code} console.log(JSON.stringify(Object.keys(made.default)));", text) == ["render"]
+    widget = live.units()
+    assert node(f"{code} console.log(JSON.stringify(Object.keys(made.default)));", widget._esm) == ["render"]
+    ipywidgets.Widget.close_all()
 
 
-def test_the_book_has_one_script_with_every_figure():
-    names = "console.log(JSON.stringify(Object.keys(globalThis.lsaFigures)));"
-    text = bundle.script().replace("window.", "globalThis.")
-    assert node(f"new Function(given)(); {names}", text) == bundle.figure_names()
-
-
-def test_a_module_comes_once_and_after_those_it_needs():
-    order = re.findall(r'^modules\["([\w-]+)"\] = ', bundle.script(), re.M)
-    assert len(order) == len(set(order))
-    for name in order:
-        needed = bundle._IMPORT.findall((bundle.HERE / f"{name}.js").read_text(encoding="utf-8"))
-        assert all(order.index(other) < order.index(name) for _, other in needed)
+def test_the_bundle_is_a_script_for_a_page():
+    names = "console.log(JSON.stringify(new Function(given + 'return Object.keys(lsaFigures)')()));"
+    assert node(names, SCRIPT) == ["render"]
 
 
 def test_values_are_attributes_that_the_browser_shares():
@@ -42,18 +45,18 @@ def test_values_are_attributes_that_the_browser_shares():
     state = widget.get_state()
     assert state["d"] == 1
     assert state["figure"] == "prompt"
-    assert state["_esm"] == bundle.module("prompt")
+    assert state["_esm"].startswith(SCRIPT)
     assert len(state["alt"].split()) > 5
     ipywidgets.Widget.close_all()
 
 
-@pytest.mark.parametrize("name", bundle.figure_names())
-def test_a_figure_has_a_picture_for_those_who_have_not_run_it(name, monkeypatch):
-    assert (STILLS / f"{name}.png").exists(), f"run `python book/_tools/stills.py {name}`"
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_a_thumbnail_for_those_who_have_not_run_it(name, monkeypatch):
+    assert (THUMBNAILS / f"{name}.png").exists(), f"run `python book/_tools/thumbnails.py {name}`"
     monkeypatch.setenv("LSA_PUBLISH", "1")
     widget = Live(name, alt="A figure.")
     data, _ = widget._repr_mimebundle_()
-    assert base64.b64decode(data["image/png"]) == (STILLS / f"{name}.png").read_bytes()
+    assert base64.b64decode(data["image/png"]) == (THUMBNAILS / f"{name}.png").read_bytes()
     assert len(data["image/png"]) < 150_000
     monkeypatch.delenv("LSA_PUBLISH")
     assert "image/png" not in widget._repr_mimebundle_()[0]

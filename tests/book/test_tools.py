@@ -2,10 +2,9 @@
 
 import base64
 import hashlib
-import io
 import json
 import re
-import tarfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import docstrings
@@ -16,73 +15,77 @@ import policy
 import pytest
 import sphinx_live
 from contents import WIDGET_STATE
+from helpers import ROOT
 
+from lsa.show.figures import PALETTE
 
-def archive(content: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        info = tarfile.TarInfo("package/index.js")
-        info.size = len(content)
-        tar.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
+NPM = """#!/bin/sh
+echo "$1" >> asked
+{answer}
+"""
+LOCK = """{"packages": {"": {}, "node_modules/a": {"integrity": "%s"},
+                        "node_modules/b": {"integrity": "2", "dev": true}}}"""
 
 
 @pytest.fixture
-def registry(tmp_path, monkeypatch):
-    """Stands in for npm: holds one archive, and counts how often it is asked for."""
+def answered_by(tmp_path, monkeypatch):
+    """A folder with a lock file, and npm: a script that notes what it is asked for."""
 
-    class Registry:
-        content, asked = archive(b"1"), 0
+    def stand_in(answer: str) -> Path:
+        (tmp_path / "npm").write_text(NPM.format(answer=answer))
+        (tmp_path / "npm").chmod(0o755)
+        (tmp_path / "package-lock.json").write_text(LOCK % "1")
+        return tmp_path
 
-        @property
-        def integrity(self) -> str:
-            return "sha512-" + base64.b64encode(hashlib.sha512(self.content).digest()).decode()
-
-    held = Registry()
-
-    def pack(spec, folder):
-        held.asked += 1
-        (folder / "x.tgz").write_bytes(held.content)
-        return folder / "x.tgz"
-
-    monkeypatch.setattr(npm, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(npm, "_pack", pack)
-    return held
-
-
-def test_a_package_is_fetched_once(registry):
-    folder = npm.npm_package("@a/b", "1.0", registry.integrity)
-    assert (folder / "index.js").read_bytes() == b"1"
-    assert npm.npm_package("@a/b", "1.0", registry.integrity) == folder
-    assert registry.asked == 1
-
-
-@pytest.mark.parametrize(
-    "damage", [b"", b"changed", archive(b"1")[:40]], ids=["emptied", "changed", "cut short"]
-)
-def test_a_damaged_cache_is_repaired(registry, damage):
-    npm.npm_package("@a/b", "1.0", registry.integrity)
-    (kept,) = npm.CACHE.iterdir()
-    kept.write_bytes(damage)
-    npm._unpack.cache_clear()  # as in the next build
-    assert (npm.npm_package("@a/b", "1.0", registry.integrity) / "index.js").read_bytes() == b"1"
-    assert registry.asked == 2
-
-
-def test_another_archive_than_the_pinned_one_is_refused(registry):
-    pinned = registry.integrity
-    registry.content = archive(b"2")
-    with pytest.raises(SystemExit, match=r"@a/b@1\.0 is not the package that was pinned"):
-        npm.npm_package("@a/b", "1.0", pinned)
-    assert list(npm.CACHE.iterdir()) == []
-
-
-def test_without_the_network_the_message_says_what_to_do(tmp_path, monkeypatch):
-    (tmp_path / "npm").write_text("#!/bin/sh\necho no network >&2\nexit 1\n")
-    (tmp_path / "npm").chmod(0o755)
+    monkeypatch.setattr(npm, "ROOT", tmp_path)
     monkeypatch.setattr(npm.sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(SystemExit, match=r"mathjax@3 could not be fetched(.|\n)*no network"):
-        npm._pack("mathjax@3", tmp_path)
+    return stand_in
+
+
+INSTALL = "mkdir -p node_modules && cp package-lock.json node_modules/.package-lock.json"
+
+
+def test_packages_are_fetched_once_and_again_when_another_is_pinned(answered_by):
+    folder = answered_by(INSTALL)
+    assert npm.node_modules() == npm.node_modules() == folder / "node_modules"
+    assert (folder / "asked").read_text().split() == ["view", "ci"]
+    (folder / "package-lock.json").write_text(LOCK % "another")
+    npm.node_modules()
+    assert (folder / "asked").read_text().split() == ["view", "ci", "view", "ci"]
+
+
+def test_what_was_half_installed_is_not_used(answered_by):
+    folder = answered_by('mkdir -p node_modules/a; test "$1" = view || { echo cut short >&2; exit 1; }')
+    for _ in range(2):
+        with pytest.raises(SystemExit, match=r"Connect and try again\. npm says: cut short"):
+            npm.node_modules()
+    assert (folder / "asked").read_text().split() == ["view", "ci"] * 2
+
+
+def test_without_the_network_the_message_says_what_to_do(answered_by):
+    folder = answered_by("echo no network >&2; exit 1")
+    with pytest.raises(
+        SystemExit, match=r"could not be fetched from npm(.|\n)*npm says: no network"
+    ) as raised:
+        npm.node_modules()
+    assert len(str(raised.value).splitlines()) <= 4
+    assert (folder / "asked").read_text().split() == ["view"]
+
+
+def test_the_lock_names_no_registry():
+    text = (ROOT / "package-lock.json").read_text()
+    assert '"resolved"' not in text
+    packages = json.loads(text)["packages"]
+    assert all(each.get("integrity", "").startswith("sha512-") for name, each in packages.items() if name)
+
+
+def test_the_pages_have_the_actors_colours():
+    style = sphinx_live.FILES["palette.css"]
+    for actor in ("layer", "gd", "bayes"):
+        for shade in ("light", "dark"):
+            colour = PALETTE[actor][shade]
+            assert f'html[data-theme="{shade}"] {{ --lsa-{actor}: {colour}; }}' in style
+    assert "span.lsa-gd::before { border-top-style: dashed; }" in style
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Every live figure in a real browser, from a server and from a file: quiet, readable, alive, right.
 
-The figures stand on pages made for it (live_gallery.py); tests/browser/test_pages.py has the pages of the book.
+The figures stand on pages made for it (live_gallery.py); test_pages.py has the pages of the book.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from helpers.live_gallery import (
     write_page,
 )
 from helpers.live_numbers import NUMBERS
-from npm import npm_package
 from playwright.sync_api import Locator, Page, TimeoutError
 
-from lsa.show.live.bundle import figure_names
+from lsa.show.live.widget import FIGURES
 
 # Controls that say how training goes on, and show nothing by themselves.
-UNSEEN = {"optimizer", "learning rate", "steps a frame"}
+UNSEEN = {"optimizer", "learning rate", "steps per frame"}
 
 
-@pytest.fixture(scope="module", params=figure_names())
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.xdist_group(f"live {name}")) for name in FIGURES],
+)
 def name(request) -> str:
     return request.param
 
@@ -172,7 +174,7 @@ def test_needs_no_server(browser, gallery, name):
 def test_accessible(seen, theme):
     page = seen.look(theme=theme, width=1000)
     rest(page)
-    page.evaluate((npm_package(*AXE) / "axe.min.js").read_text(encoding="utf-8"))
+    page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
 

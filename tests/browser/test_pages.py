@@ -1,6 +1,7 @@
 """Every page of the book in a real browser that may see the book alone: quiet, alive, readable, light enough.
 
-A page is opened once and looked at by every test, light and dark, wide and narrow.
+A page is opened once from a server and looked at by every test, light and dark, wide and narrow; and once
+from a file.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ import io
 import itertools
 import json
 import re
-import subprocess
-import sys
 from functools import cache
 from html import unescape
 from html.parser import HTMLParser
@@ -30,7 +29,6 @@ from helpers import ROOT
 from helpers.browser import AXE, VIEW, Visit, served
 from helpers.widget_numbers import NUMBERS
 from ipywidgets.embed import embed_data
-from npm import npm_package
 from PIL import Image
 from playwright.sync_api import Locator, Page
 from sphinx_live import place_of
@@ -58,14 +56,6 @@ def gzipped(path: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def html() -> Path:
-    """The folder of the pages, built from the files as they are now (quickly, if little has changed)."""
-    done = subprocess.run([sys.executable, ROOT / "book/_tools/pages.py"], capture_output=True, text=True)
-    assert done.returncode == 0, f"the book does not build:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
-    return ROOT / "_build" / "html"
-
-
-@pytest.fixture(scope="module")
 def address(html):
     with served(html) as base:
         yield base
@@ -74,14 +64,31 @@ def address(html):
 @pytest.fixture(scope="module")
 def reader(browser):
     """A reader, whose browser keeps what pages share from one page to the next."""
-    with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         yield context
 
 
-@pytest.fixture(scope="module", params=PAGES)
+def page_by_page(names: list[str]) -> list:
+    """Each page with all its tests in a group of its own, which one worker takes."""
+    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+
+
+@pytest.fixture(scope="module", params=page_by_page(PAGES))
 def visit(request, reader, address):
     with Visit(reader, address, request.param) as visit:
         yield visit.settle()
+
+
+@pytest.fixture(scope="module")
+def from_files(reader, html) -> dict[str, Visit]:
+    """What every page asked for and complained of when it was opened from a file."""
+    visits = {}
+    for name in PAGES:
+        with Visit(reader, html.as_uri() + "/", name) as visit:
+            visit.settle()
+            visit.untypeset = visit.page.locator(".math:not(:has(mjx-container))").count()
+            visits[name] = visit
+    return visits
 
 
 # ---- what a reader sees ----
@@ -126,8 +133,9 @@ def test_pictures_say_what_they_show(visit):
 def test_accessible(visit, theme):
     page = visit.look(theme=theme)
     if not page.evaluate("() => 'axe' in window"):
-        page.evaluate((npm_package(*AXE) / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    rules = "{runOnly: ['color-contrast']}" if theme == "dark" else "{}"  # the theme changes colours alone
+    found = page.evaluate(f"() => axe.run(document, {{resultTypes: ['violations'], ...{rules}}})")
     bad = [
         f"{violation['id']}: {node['html'][:200]}\n    {node['failureSummary']}"
         for violation in found["violations"]
@@ -135,6 +143,20 @@ def test_accessible(visit, theme):
         for node in violation["nodes"][:5]
     ]
     assert bad == [], "\n".join(bad)
+
+
+def test_no_white_boxes_in_the_dark(visit):
+    assert white_boxes(visit.look(theme="dark")) == []
+
+
+def white_boxes(page: Page) -> list:
+    """The places (down, across) of light squares."""
+    picture = page.screenshot(full_page=True, type="jpeg", quality=80)
+    pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("L"))
+    side = 24  # more than a letter or the handle of a slider
+    tall, wide = (size // side * side for size in pixels.shape)
+    blocks = pixels[:tall, :wide].reshape(tall // side, side, wide // side, side).min(axis=(1, 3))
+    return (np.argwhere(blocks > 190) * side).tolist()
 
 
 def test_code_leaves_room_for_the_story(visit):
@@ -296,9 +318,7 @@ def test_search_finds_a_word(reader, address, html, scheme):
         found = visit.page.locator("#search-results li a").first
         found.wait_for()
         visit.page.wait_for_load_state("networkidle")
-        if (
-            scheme == "http"
-        ):  # from a file, browsers forbid the look into pages that gives the lines below a result
+        if scheme == "http":  # a file may not look into other files for the lines below a result
             assert_quiet(visit)
         found.click()
         visit.page.locator(".bd-article h1").first.wait_for()
@@ -308,8 +328,10 @@ def test_search_finds_a_word(reader, address, html, scheme):
 
 # ---- on other screens: last, for a page sets its formulas anew for every width ----
 
+NIGHTLY = [pytest.param(width, marks=pytest.mark.nightly) for width in (1920, 1199, 1100, 768)]
 
-@pytest.mark.parametrize("width", [1920, 1280, 1199, 1100, 1000, 768, 390])
+
+@pytest.mark.parametrize("width", [1280, *NIGHTLY, 1000, 390])
 def test_fits(visit, width):
     page = visit.look(width=width)
     wide = page.evaluate("() => document.documentElement.scrollWidth")
@@ -344,15 +366,8 @@ def test_few_formulas_scroll_on_a_phone(visit):
     assert len(cut) <= 0.15 * formulas, cut
 
 
-@pytest.mark.parametrize("width", [390, 1200])
-def test_no_white_boxes_in_the_dark(visit, width):
-    page = visit.look(theme="dark", width=width)
-    pixels = np.asarray(Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L"))
-    side = 24  # more than a letter or the handle of a slider
-    tall, wide = (size // side * side for size in pixels.shape)
-    blocks = pixels[:tall, :wide].reshape(tall // side, side, wide // side, side).min(axis=(1, 3))
-    white = np.argwhere(blocks > 190) * side
-    assert white.tolist() == [], "light squares at these places (down, across)"
+def test_no_white_boxes_in_the_dark_on_a_phone(visit):
+    assert white_boxes(visit.look(theme="dark", width=390)) == []
 
 
 def cut_off(page: Page) -> list:
@@ -388,10 +403,9 @@ def test_quiet_over_http(visit):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_quiet_as_a_file(reader, html, name):
-    with Visit(reader, html.as_uri() + "/", name) as visit:
-        assert visit.settle().page.locator(".math:not(:has(mjx-container))").count() == 0
-        assert_quiet(visit)
+def test_quiet_as_a_file(from_files, name):
+    assert from_files[name].untypeset == 0
+    assert_quiet(from_files[name])
 
 
 def assert_quiet(visit: Visit) -> None:
@@ -465,12 +479,11 @@ def test_pages_are_light(html):
         assert size <= PAGE_BUDGET, page.name
 
 
-def test_what_pages_share_is_light(reader, address, html):
+def test_what_pages_share_is_light(from_files, html):
     """Everything that a reader of the whole book fetches besides the pages and their pictures."""
-    fetched = set()
-    for name in BOOK:
-        with Visit(reader, address, name) as visit:
-            fetched |= {urlsplit(url).path[1:] for url in visit.settle().requests if url.startswith(address)}
+    book = html.as_uri() + "/"
+    urls = {url for name in BOOK for url in from_files[name].requests if url.startswith(book)}
+    fetched = {unquote(urlsplit(url.removeprefix(book)).path) for url in urls}
     sizes = {name: gzipped(html / name) for name in fetched if not name.startswith(("book/", "_images/"))}
     heavy = sorted(sizes.items(), key=lambda item: -item[1])[:8]
     assert sum(sizes.values()) <= SHARED_BUDGET, f"the heaviest: {heavy}"

@@ -30,7 +30,7 @@ def train(page: Page) -> dict:
 def test_presets_show_their_claim(playground, preset, least, most):
     page = playground.page
     page.get_by_label("Show me").select_option(preset)
-    page.get_by_label("steps a frame").press("End")
+    page.get_by_label("steps per frame").press("End")
     page.get_by_label("Show me").select_option(preset)
     page.emulate_media(reduced_motion="reduce")
     got = train(page)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
+from helpers import ROOT
+
 HOW = (
     "no Chromium: install one (`apt install chromium`, or `python -m playwright install chromium`) or name "
     "it in the environment variable CHROMIUM, then run `pytest tests/browser`"
@@ -73,7 +75,7 @@ class Visit:
         self.page.wait_for_function(SETTLED)
         return self
 
-    def look(self, *, theme: str = "light", width: int = 1200) -> Page:
+    def look(self, *, theme: str = "light", width: int = 1280) -> Page:
         """The page as seen by a reader with a light or dark screen of this width."""
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
@@ -92,11 +94,7 @@ class Visit:
         self.page.close()
 
 
-AXE = (
-    "axe-core",
-    "4.14.0",
-    "sha512-9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ==",
-)
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 # The formulas of a page of the book have been set for its width; other pages have none.
 SET = """() => !document.querySelector('script[src*="page.js"]')

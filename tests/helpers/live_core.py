@@ -3,7 +3,7 @@
 import torch
 
 CODE = """
-import { Objective, predict } from "./core.js";
+import { Objective, predict } from "./loss.js";
 import { METHODS } from "./descend.js";
 import { makeTask } from "./task.js";
 console.log(JSON.stringify(given.map(({ heads, residual, weights, prompts, ...task }) => {
@@ -24,7 +24,7 @@ console.log(JSON.stringify(given.map(({ heads, residual, weights, prompts, ...ta
 
 
 def flat(layer, of=lambda weight: weight):
-    """The weights (or their gradients) in the order of core.js: of W_Q the first d columns."""
+    """The weights (or their gradients) in the order of loss.js: of W_Q the first d columns."""
     key, query, value, readout = (of(w) for w in (layer.key, layer.query, layer.value, layer.readout))
     parts = [(key[i], query[i, :, : layer.d], value[i]) for i in range(layer.heads)]
     return torch.cat([*(part.flatten() for head in parts for part in head), readout]).tolist()

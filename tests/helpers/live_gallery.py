@@ -1,4 +1,4 @@
-"""Pages made of live figures, one a figure, and a browser's hand on them."""
+"""Pages made of live figures, one page per figure, and a browser's hand on them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page
-from sphinx_live import SCRIPT, place_of
+from sphinx_live import FILES, place_of
 
 import lsa
 from helpers import ROOT
 from helpers.browser import Visit
-from lsa.show.live.bundle import figure_names, script
+from lsa.show.live.widget import FIGURES
 
 STATIC = ROOT / "book" / "_static"
 # What the theme gives the pages: without it the figures take the browser's own colours.
@@ -28,8 +28,9 @@ body { font-family: sans-serif; }
 PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>{name}</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
-<link rel="stylesheet" href="custom.css"><link rel="stylesheet" href="theme.css">
-<script defer src="{script}"></script><script defer src="live.js"></script>
+<link rel="stylesheet" href="palette.css"><link rel="stylesheet" href="custom.css">
+<link rel="stylesheet" href="theme.css">
+<script defer src="live-figures.js"></script><script defer src="live.js"></script>
 <script defer src="theme.js"></script>
 <main class="bd-article"><h1>{name}</h1>{place}</main></html>"""
 # As the theme does: light or dark by the reader's system.
@@ -52,7 +53,7 @@ def widget_of(name: str) -> lsa.live.Live:
 
 def write_page(folder: Path, file: str, state: dict) -> None:
     """A page with one figure that begins with `state`."""
-    text = PAGE.format(name=state["figure"], script=SCRIPT, place=place_of(state), policy=POLICY)
+    text = PAGE.format(name=state["figure"], place=place_of(state), policy=POLICY)
     (folder / f"{file}.html").write_text(text, encoding="utf-8")
 
 
@@ -60,10 +61,11 @@ def write_gallery(folder: Path) -> Path:
     """A page for every figure, and what the pages need."""
     for name in ("custom.css", "live.js"):
         (folder / name).write_text((STATIC / name).read_text(encoding="utf-8"))
-    (folder / SCRIPT).write_text(script(), encoding="utf-8")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
     (folder / "theme.css").write_text(THEME)
     (folder / "theme.js").write_text(THEME_SCRIPT)
-    for name in figure_names():
+    for name in FIGURES:
         write_page(folder, name, widget_of(name).get_state())
     return folder
 

@@ -17,7 +17,7 @@ stretched = lsa.Task(lsa.Gaussian(eye), lsa.Linear(2 * eye), 5)
 
 
 class Own:
-    """A target whose moments nobody knows."""
+    """A target whose moments are not known."""
 
     def __repr__(self):
         return "Own()"

@@ -1,4 +1,4 @@
-"""What is not said: the defaults of everything public, which readers and chapters rely on."""
+"""The defaults of everything public: readers and chapters rely on them without naming them."""
 
 import inspect
 import math

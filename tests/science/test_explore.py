@@ -16,8 +16,8 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 
 from lsa import explore, figures
-from lsa.show.still import still, with_still
 from lsa.show.svg import inline_svg, share_definitions
+from lsa.show.thumbnail import thumbnail, with_thumbnail
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +173,7 @@ def test_the_picture_leaves_the_figure_as_it_was(layout):
         figure = plt.figure(layout=layout)
         figure.subplots().plot([0, 1], color="black")  # axes placed by hand would make the layout warn
         if shoot:
-            still(figure)
+            thumbnail(figure)
         return inline_svg(figure, "A line.", "w-")
 
     assert frame(True) == frame(False)
@@ -181,11 +181,11 @@ def test_the_picture_leaves_the_figure_as_it_was(layout):
 
 @pytest.mark.parametrize("bundle", [{"text/plain": "live"}, ({"text/plain": "live"}, {"metadata": {}})])
 def test_any_widget_can_have_a_picture(bundle):
-    again = with_still(copy.deepcopy(bundle), b"png")
+    again = with_thumbnail(copy.deepcopy(bundle), b"png")
     data = again[0] if isinstance(bundle, tuple) else again
     assert data == {"text/plain": "live", "image/png": "cG5n"}
-    assert with_still(copy.deepcopy(bundle), None) == bundle
-    assert with_still(None, b"png") is None
+    assert with_thumbnail(copy.deepcopy(bundle), None) == bundle
+    assert with_thumbnail(None, b"png") is None
 
 
 def test_frames_follow_the_page():

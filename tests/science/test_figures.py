@@ -97,15 +97,6 @@ def test_heatmap_is_symmetric_about_a_transparent_zero():
         figures.heatmap(ax, np.zeros(3))
 
 
-def test_ellipse_solves_its_equation():
-    _, ax = plt.subplots()
-    matrix = np.array([[2.0, 0.5], [0.5, 1.0]])
-    points = figures.ellipse(ax, matrix, centre=(1, 2), **figures.GD).get_xydata() - [1, 2]
-    np.testing.assert_allclose(np.einsum("ni,ij,nj->n", points, np.linalg.inv(matrix), points), 1)
-    with pytest.raises(ValueError, match="matrix"):
-        figures.ellipse(ax, [[1, 2], [3, 4]])
-
-
 def test_table():
     columns = {"task": "", "theory": ".3f", "difference": "<1e-12"}
     table = figures.table([("n < 5", torch.tensor(-1e-9), 1e-13), ("n = 20", 12.5, -0.25)], columns)

@@ -154,22 +154,24 @@ def test_a_trap_is_a_local_minimum_and_a_second_head_opens_it(task):
         assert curvatures[0] == pytest.approx(-15.49, abs=0.01)
 
 
+@pytest.mark.parametrize("starts", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("task", TRAPPED.values(), ids=TRAPPED)
-def test_training_ends_in_the_predicted_trap_or_at_the_optimum(task):
+def test_training_ends_in_the_predicted_trap_or_at_the_optimum(task, starts):
     (trap,) = lsa.traps(task)
-    runs = [lsa.fit(Layer(task.d, generator=seed), task) for seed in range(12)]
+    runs = [lsa.fit(Layer(task.d, generator=seed), task) for seed in range(starts)]
     excess = torch.tensor([run.excess[-1] for run in runs])
     caught = excess > 1e-6
-    assert 1 <= caught.sum() <= 11
+    assert 0 < caught.sum() < starts
     assert excess[~caught].abs().max() <= 1e-12
     expected = torch.full_like(excess[caught], trap.excess)
     torch.testing.assert_close(excess[caught], expected, rtol=1e-7, atol=0)
 
 
-def test_where_no_trap_is_none_is_met():
+@pytest.mark.parametrize("starts", [4, pytest.param(10, marks=pytest.mark.nightly)])
+def test_where_no_trap_is_none_is_met(starts):
     for task in (lsa.isotropic(3, 22, 0.3), lsa.isotropic(5, 10, 0.25), lsa.nonlinear(lsa.Sign(), 4, 9, 0.5)):
         assert lsa.traps(task) == []
-        ends = {lsa.fit(Layer(task.d, generator=seed), task).ending for seed in range(10)}
+        ends = {lsa.fit(Layer(task.d, generator=seed), task).ending for seed in range(starts)}
         assert ends == {"at the optimum"}
 
 
@@ -252,12 +254,12 @@ def test_two_heads_that_are_nearly_one_count_as_two_down_to_what_rounding_leaves
     (-0.5, 0.9e-6, "at a stationary point below the best single step from zero"),
 ])  # fmt: skip
 def test_an_ending_in_words(excess, slope, said):
-    assert lsa.landscape._in_words(lsa.isotropic(5, 10, 0.3), 1, excess, slope) == said
+    assert lsa.history._in_words(lsa.isotropic(5, 10, 0.3), 1, excess, slope) == said
 
 
 def test_the_name_of_a_trap_is_given_to_runs_that_end_within_1e_5_of_it():
     task = lsa.isotropic(3, 40, 0.25)
     (trap,) = lsa.traps(task)
     for factor, named in ((1 + 0.9e-5, True), (1 - 0.9e-5, True), (1 + 1.1e-5, False), (1 - 1.1e-5, False)):
-        said = lsa.landscape._in_words(task, 1, factor * trap.excess, 0.0)
+        said = lsa.history._in_words(task, 1, factor * trap.excess, 0.0)
         assert said.startswith("at the local minimum that lsa.traps predicts") == named

@@ -62,7 +62,7 @@ def test_optimum(answered):
 
 
 def test_pythagoras(answered):
-    """L − L* = E (ŷ − ŷ_GD)² for every θ, the one by lsa, the other by core.js; relative to the larger, L."""
+    """L − L* = E (ŷ − ŷ_GD)² for every θ, the one by lsa, the other by loss.js; relative to the larger, L."""
     for task, layer, _, answer in answered:
         loss = lsa.population_loss(layer, task).item()
         close(answer["distance"], loss - answer["best"], scale=loss)
@@ -182,7 +182,7 @@ def test_a_layer_starts_as_in_the_browser():
 @pytest.mark.parametrize("preset", ["theorem-1", "theorem-2", "theorem-3", "trap", "two-heads", "mean"])
 def test_the_copied_python_takes_the_same_steps(preset, capsys):
     code = """
-    import { Objective } from "./core.js";
+    import { Objective } from "./loss.js";
     import { METHODS, randomWeights } from "./descend.js";
     import { presetState, python, taskOf } from "./presets.js";
     const state = presetState(given), f = new Objective(taskOf(state), state.heads, state.residual);

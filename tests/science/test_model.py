@@ -32,7 +32,9 @@ def test_forward_is_attention_by_hand(heads, residual):
     assert a.shape == (heads, 4)
     assert M.shape == (heads, 4, 3)
     by_gram = torch.einsum("hi,bij,hjk,bk->b", a, prompts.gram, M, prompts.x_query)
-    torch.testing.assert_close(by_gram + prompts.x_query @ layer.skip, expected)
+    torch.testing.assert_close(by_gram + prompts.x_query @ layer.residual_weights, expected)
+    with pytest.warns(DeprecationWarning, match="residual_weights"):
+        assert torch.equal(layer.skip, layer.residual_weights)
 
 
 def test_weights_have_the_stated_shapes_and_type():

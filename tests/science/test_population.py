@@ -41,9 +41,9 @@ def quadrature_loss(layer, task):
     else:
         rule = {lsa.Gaussian: HERMITE, lsa.Rademacher: SIGNS, lsa.Uniform: UNIFORM}[type(law)]
         z, probability = grid(*[rule] * (n * d), *[HERMITE] * (d + n))
-        x = z[:, : n * d].reshape(-1, n, d) @ lsa.covariates.root(law.covariance)
+        x = z[:, : n * d].reshape(-1, n, d) @ lsa.covariates.sqrtm(law.covariance)
         z = z[:, n * d :]
-    w = task.target.prior_mean + z[:, :d] @ lsa.covariates.root(task.target.prior_covariance)
+    w = task.target.prior_mean + z[:, :d] @ lsa.covariates.sqrtm(task.target.prior_covariance)
     y = (x @ w[..., None])[..., 0] + task.noise_variance**0.5 * z[:, d:]
     query = torch.zeros(len(z), d, dtype=torch.float64)
     error = layer.in_context_weights(lsa.Prompts(x, y, query, query[:, 0])) - w

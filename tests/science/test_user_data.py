@@ -1,4 +1,4 @@
-"""A researcher's own data: it comes in easily and gives the right answer, or is refused with a reason."""
+"""A researcher's own data: it comes in easily and gives the right answer, or the error says why not."""
 
 import numpy as np
 import pytest

@@ -1,13 +1,12 @@
 """Live figures: computed in the browser, on the published page and in JupyterLab, with a kernel or without.
 
-`core.js` and its like hold the mathematics, `kit.js` the drawing, and every figure has a file of its own.
+Each function shows the figure of its name, js/src/figures/<name>.js; `make js` bundles them into figures.js.
 """
 
 import math
 
 from ... import checks
 from ...softmax import score_moments
-from .beyond import lengths, losses, traps
 from .playground import Playground
 from .widget import Live
 
@@ -108,3 +107,21 @@ def reynolds(model: str = "linear", d: int = 3, group: str = "orthogonal") -> Li
     """A random tensor of weights, averaged over a group: a matrix that collapses to a few colours."""
     alt = "A matrix of random weights; averaging it over a symmetry group leaves a few numbers only."
     return Live("reynolds", alt=alt, model=model, d=d, group=group)
+
+
+def lengths(n: int = 10, d: int = 5, noise_variance: float = 0.25) -> Live:
+    """A layer trained on n examples, shown more of them, fewer, or the same ones twice."""
+    alt = "Loss against the number of examples for layers that sum, average, or average with null keys."
+    return Live("lengths", alt=alt, n=n, d=d, noise_variance=noise_variance, seen=n, copies=1)
+
+
+def losses(loss: str = "pinball", d: int = 5, n: int = 10, noise_variance: float = 0.25) -> Live:
+    """What a step loses under a loss of choice: "squared", "absolute", "pinball", "Huber", "fourth"."""
+    alt = "A loss of the error, and its mean for every step, with the best step marked."
+    return Live("losses", alt=alt, loss=loss, level=0.8, delta=1.0, d=d, n=n, noise_variance=noise_variance)
+
+
+def traps(d: int = 2, n: int = 6, noise_variance: float = 0.3, heads: int = 1) -> Live:
+    """The landscape of a number of heads as one curve; a ball rolls down it, real layers train beside it."""
+    alt = "The loss against the angle between a layer's values and the label; a ball and layers go down it."
+    return Live("traps", alt=alt, d=d, n=n, noise_variance=noise_variance, heads=heads, angle=74.0, seed=1)

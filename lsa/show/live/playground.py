@@ -11,11 +11,11 @@ from ...covariates import Gaussian
 from ...data import Task, nonlinear
 from ...model import LinearSelfAttention
 from ...ridge_functions import AbsoluteValue, Cubic, Hermite3, ReLUNetwork, Sign
-from ...targets import Cosine, Linear
+from ...targets import Cosine, Linear, Target
 from ...theory import optimum
 from .widget import Live
 
-FAMILIES = {
+FAMILIES: dict[str, Target] = {
     "relu": ReLUNetwork(width=3),
     "cosine": Cosine(),
     "sign": Sign(),
@@ -103,7 +103,7 @@ class Playground(Live):
     def best(self) -> float:
         """L*, the loss of the best step, which starts at the prior mean."""
         task = self.task
-        target = Linear(task.target.prior_covariance) if self.family == "linear" else task.target
+        target = task.target.centred if isinstance(task.target, Linear) else task.target
         return optimum(Task(task.covariates, target, task.n, task.noise_variance)).loss
 
     @property
