@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from contents import WIDGET_STATE
 from sphinx.application import Sphinx
 
 from lsa.show.figures import PALETTE
 from lsa.show.live.widget import FIGURES, SCRIPT
 
-ROOT = Path(__file__).resolve().parents[2]
-STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 PLACE = '<div class="lsa-live"'
 
@@ -67,7 +66,7 @@ def place_of(values: dict[str, Any]) -> str:
 
 def place_figures(page: str, notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """`notebook` with a place in HTML for each live figure, and without the figures' models."""
-    models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    models = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
     live = {key: model.state for key, model in models.items() if model.model_name == "AnyModel"}
     text = json.dumps(models)
     if inside := [state.figure for key, state in live.items() if f'"IPY_MODEL_{key}"' in text]:

@@ -11,9 +11,10 @@ import os
 import shutil
 import sys
 
+from contents import ROOT
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
-from sphinx_live import FILES, ROOT, place_of
+from sphinx_live import FILES, place_of
 
 import lsa
 from lsa.show.live.widget import FIGURES, THUMBNAILS

@@ -186,7 +186,7 @@ def notebook_with(*models: tuple[str, str, dict]) -> nbformat.NotebookNode:
     ]
     state = {key: {"model_name": kind, "state": values} for key, kind, values in models}
     cell = {"cell_type": "code", "source": "", "metadata": {}, "execution_count": 1, "outputs": outputs}
-    widgets = {"widgets": {sphinx_live.STATE: {"state": state | {"l": {"model_name": "L", "state": {}}}}}}
+    widgets = {"widgets": {WIDGET_STATE: {"state": state | {"l": {"model_name": "L", "state": {}}}}}}
     return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": widgets, "cells": [cell]})
 
 
@@ -201,7 +201,7 @@ def test_live_figures_get_a_place_and_other_widgets_stay():
     assert "A &lt;prompt&gt;" in figure.data["text/html"]
     assert "_esm" not in figure.data["text/html"]
     assert list(other.data) == [sphinx_live.VIEW]
-    assert list(made.metadata.widgets[sphinx_live.STATE].state) == ["b"]
+    assert list(made.metadata.widgets[WIDGET_STATE].state) == ["b"]
 
 
 def test_a_live_figure_within_another_widget_is_refused():
