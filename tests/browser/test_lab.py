@@ -209,7 +209,9 @@ def test_the_list_of_chapters_leads_to_them(lab):
     entries = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     files = [Path(file) for file in [toc["root"], *entries]]
     texts = [contents.source(file.stem).read_text(encoding="utf-8") for file in files]
-    titles = [re.search(r"^# (.*)$", text, flags=re.M)[1].replace("`", "") for text in texts]
+    titles = [
+        re.search(r"^# (.*)$", text, flags=re.M)[1].replace("`", "").replace("'", "’") for text in texts
+    ]
     chapter = OpenChapter(lab, contents.INDEX)
     links = chapter.notebook.locator("a[href]:not(.jp-InternalAnchorLink)")
     assert links.all_inner_texts() == titles
