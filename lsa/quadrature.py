@@ -19,11 +19,13 @@ from . import checks
 __all__ = [
     "angle_rule",
     "chi_square_rule",
+    "laplace_rule",
     "length_rule",
     "normal_grid",
     "normal_rule",
     "product_rule",
     "rule_of_recurrence",
+    "score_rule",
 ]
 
 Rule = tuple[Tensor, Tensor]

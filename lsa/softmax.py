@@ -144,9 +144,8 @@ def score_products(t: float, s: float, n: int) -> tuple[float, float]:
     phi = first @ second
     along, other = (first * (g * e)) @ second, first @ ((g * f)[:, None] * second)
     both, overlap = ((first * (factor * e * f)) @ second for factor in (g.square(), torch.ones_like(g)))
-    others = torch.exp(
-        max(n - 2, 0) * phi.clamp_min(1e-300).log()
-    )  # of all keys but two; faster than a power
+    # all keys but two; faster than a power
+    others = torch.exp(max(n - 2, 0) * phi.clamp_min(1e-300).log())
     rest = others * phi if n > 1 else others
     cross = n * (du @ (both * rest + (n - 1) * along * other * others) @ dv)
     return cross.item(), n * (du @ (overlap * rest) @ dv).item()

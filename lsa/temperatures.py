@@ -14,8 +14,8 @@ from torch import Tensor
 from . import checks
 from .data import Task
 from .ladder import require_white
-from .quadrature import laplace_rule, score_rule
-from .softmax import _radii, score_moments, score_products
+from .quadrature import laplace_rule, length_rule, score_rule
+from .softmax import score_moments, score_products
 
 __all__ = ["SoftmaxLadder", "softmax_ladder"]
 
@@ -46,7 +46,7 @@ def softmax_ladder(task: Task, temperatures: Iterable[float]) -> SoftmaxLadder:
         checks.fail("task", task.n, "at least two examples for a pair, which says 0 of one; this is n")
     n, b, pairs = task.n, task.d - 1 + task.noise_variance, range(len(beta))
     linear, square = torch.zeros(len(beta)).double(), torch.zeros(len(beta), len(beta)).double()
-    for r, weight in zip(*_radii(task.d), strict=True):
+    for r, weight in zip(*map(Tensor.tolist, length_rule(task.d)), strict=True):
         t = (beta * r).tolist()
         for k in pairs:
             first, *rest = _moments(t[k], n, r)

@@ -8,7 +8,8 @@ import torch
 from helpers.laws import conditioned, z_score
 
 import lsa
-from lsa.softmax import _radii, score_products
+from lsa.quadrature import length_rule
+from lsa.softmax import score_products
 
 TASK = lsa.isotropic(2, 10, 0.25)
 
@@ -66,7 +67,7 @@ def test_odd_scores_suffice():
     temperatures = [0.5, 1.4]
     beta, b = np.array([*temperatures, *(-each for each in temperatures)]), 2 - 1 + TASK.noise_variance
     linear, square = np.zeros(4), np.zeros((4, 4))
-    for r, weight in zip(*_radii(2), strict=True):
+    for r, weight in zip(*(rule.tolist() for rule in length_rule(2)), strict=True):
         products = np.array([[score_products(one * r, two * r, 10) for two in beta] for one in beta])
         square += weight * products @ [1, b]
         linear += weight * r**2 * beta * (1 - products[..., 1].diagonal())  # Stein's identity
