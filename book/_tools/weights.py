@@ -45,7 +45,7 @@ def local(page: Path, place: str) -> Path | None:
 def weigh(html: Path = HTML) -> tuple[dict[str, int], dict[str, int]]:
     """The bytes of each page with the pictures that are its own, and of each file that pages share.
 
-    Fonts are not counted, since a browser fetches only those it needs; tests/browser/test_pages.py counts these.
+    Fonts are not counted, since a browser fetches only those it needs; test_pages.py counts these.
     """
     html = html.resolve()
     own, shared = {}, {}
