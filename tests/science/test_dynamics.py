@@ -8,7 +8,7 @@ import pytest
 import torch
 from helpers.chapter_code import functions
 from helpers.javascript import node
-from helpers.laws import linear_task
+from helpers.tasks import linear_task
 
 import lsa
 from lsa.landscape import landscape

@@ -6,8 +6,8 @@ The examples are drawn by hypothesis, the same ones in every run.
 import pytest
 import torch
 from helpers.javascript import node
-from helpers.laws import TARGETS, loss_of_weights, normal
 from helpers.live_core import CODE, close, flat, question
+from helpers.tasks import TARGETS, loss_of_weights, normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.func import functional_call

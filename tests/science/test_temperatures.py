@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from helpers.laws import conditioned, z_score
+from helpers.tasks import conditioned, z_score
 
 import lsa
 from lsa.quadrature import length_rule
