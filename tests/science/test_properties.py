@@ -209,7 +209,7 @@ def test_gram_matrices_are_drawn_from_the_law_of_prompts(task, seed):
 @settings(few, max_examples=3)
 @given(st.lists(st.tuples(linear_tasks(), seeds), min_size=15, max_size=15))
 def test_the_core_of_the_live_figures_computes_the_same(cases):
-    """Loss, gradient, predictions and optimum of core.js; regular Σ, any Λ, as in its figures."""
+    """Loss, gradient, predictions and optimum of loss.js; regular Σ, any Λ, as in its figures."""
     regular = []
     for task, seed in cases:
         sigma = task.covariates.covariance + 0.01 * torch.eye(task.d)
