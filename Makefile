@@ -56,7 +56,7 @@ test test-all: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/npm test
-	$(BIN)/python -m pytest -n logical --dist loadgroup --no-loadscope-reorder --nbval $(TESTS)
+	$(BIN)/python -m pytest -n logical --dist loadscope --no-loadscope-reorder --nbval $(TESTS)
 test:  ## run every check
 test-all:  ## the same, and what the workflow runs by night: more starts, widths and chapters
 

@@ -25,6 +25,7 @@ from .ridge_functions import (
 from .samples import fit_samples
 from .softmax import SoftmaxAttention, SoftmaxLoss, score_floor, softmax_loss
 from .targets import Cosine, Linear, Moments, Quadratic, Target
+from .temperatures import SoftmaxLadder, softmax_ladder
 from .theory import Optimum, estimate_moments, moments, one_step_loss, optimum
 from .training import fit
 from .transformer import LinearTransformer, step_polynomial
@@ -57,6 +58,7 @@ __all__ = [
     "Run",
     "Sign",
     "SoftmaxAttention",
+    "SoftmaxLadder",
     "SoftmaxLoss",
     "Sphere",
     "TanhNetwork",
@@ -85,6 +87,7 @@ __all__ = [
     "ridge_weights",
     "score_floor",
     "skewed",
+    "softmax_ladder",
     "softmax_loss",
     "step_polynomial",
     "traps",

@@ -1,6 +1,7 @@
 """Arguments are checked where they enter; each error names the argument, its value and what is expected."""
 
 import operator
+from collections.abc import Sequence
 from typing import NoReturn, TypeVar
 
 import torch
@@ -48,7 +49,7 @@ def number(
     return result
 
 
-def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+def choice(name: str, value: str, allowed: Sequence[str]) -> str:
     if value not in allowed:
         fail(name, value, "one of " + ", ".join(map(repr, allowed)))
     return value

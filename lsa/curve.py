@@ -18,6 +18,8 @@ import numpy as np
 
 __all__ = ["Curve"]
 
+Number = float | Fraction
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -25,16 +27,16 @@ class Curve:
 
     d: int
     heads: int
-    q: float  #: E y²
-    nC: float  #: E b₁ (m_f)₁
-    B: float
-    v: float
-    s0: float
-    s1: float
-    s2: float
+    q: Number  #: E y²
+    nC: Number  #: E b₁ (m_f)₁
+    B: Number
+    v: Number
+    s0: Number
+    s1: Number
+    s2: Number
 
     @property
-    def delta(self) -> float:
+    def delta(self) -> Number:
         return self.s0 * self.s2 - self.s1**2
 
     def __call__(self, t: float) -> float:
@@ -42,14 +44,14 @@ class Curve:
         if t < math.inf:
             F = self.s0 - 2 * self.s1 * t + self.s2 * t**2
             rest = (self.d - H) / (B + self.v * t) + F / (t * self.delta + B * F)
-        return self.q - self.nC**2 * ((H - 1) / B + (rest or 1 / B))
+        return float(self.q - self.nC**2 * ((H - 1) / B + (rest or 1 / B)))
 
     def slope(self) -> list[Fraction]:
         """A polynomial in t (constant term first) with the sign of V′(t), in exact arithmetic."""
-        H, B, v, s0, s1, s2 = map(Fraction, (self.heads, self.B, self.v, self.s0, self.s1, self.s2))
+        B, v, s0, s1, s2 = (Fraction(each) for each in (self.B, self.v, self.s0, self.s1, self.s2))
         delta = s0 * s2 - s1**2
         whole = [B * s0, delta - 2 * B * s1, B * s2]  # tδ + B F(t)
-        rising = _product([(self.d - H) * v], _product(whole, whole))
+        rising = _product([(self.d - self.heads) * v], _product(whole, whole))
         falling = _product([-delta * s0, Fraction(0), delta * s2], _product([B, v], [B, v]))
         slope = [up - down for up, down in zip(rising, falling, strict=True)]
         while slope[-1] == 0:

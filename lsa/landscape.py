@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from .population import white_moments
 from .targets import Linear
 from .white import WhiteMoments
 
-__all__ = ["Trap", "best_M", "landscape", "traps"]
+__all__ = ["Trap", "best_M", "landscape", "threshold", "traps"]
 
 
 def landscape(task: Task, heads: int = 1) -> Curve | None:
@@ -44,6 +45,38 @@ def _multiple(matrix: Tensor, eye: Tensor) -> float | None:
     """λ if the matrix is λI up to rounding, else None."""
     factor = matrix.diagonal().mean()
     return factor.item() if (matrix - factor * eye).abs().max() <= 1e-8 * matrix.abs().max() else None
+
+
+def threshold(d: int, noise_variance: float) -> float:
+    """n*: for the task `lsa.isotropic(d, n, noise_variance)` one head has a trap exactly where n > n*.
+
+    Barrier and trap are born together, where the discriminant of the slope of V, as a function of real n,
+    changes sign. It does so once between 4d² − 17 and 4d² + (1 + 4σ²)d/2, the bounds of n*.
+
+    d: at least 3; in the plane there is a trap at every n.
+    noise_variance: σ², from 0 to 4; with much more there is more than one threshold.
+    """
+    d, s = checks.integer("d", d, 3), Fraction(checks.number("noise_variance", noise_variance, least=0))
+    if s > 4:
+        checks.fail(
+            "noise_variance", noise_variance, "a number from 0 to 4: beyond, there may be no one threshold"
+        )
+    q = d + s
+    low, high = 4.0 * d**2 - 17, 4.0 * d**2 + float(1 + 4 * s) * d / 2
+    while low < (middle := (low + high) / 2) < high:  # down to neighbouring floats
+        n = Fraction(middle)
+        curve = Curve(
+            d, 1, q, n, n * (n + q + 1), n, n * (n + 2) * (q**2 + 2 * d), n * (n * q + 2), n * (n + 2)
+        )
+        low, high = (low, middle) if _discriminant(*curve.slope()) < 0 else (middle, high)
+    return low
+
+
+def _discriminant(e: Fraction, d: Fraction, c: Fraction, b: Fraction, a: Fraction) -> Fraction:
+    """27 times the discriminant of a quartic: negative if and only if just two of its roots are real."""
+    first = 12 * a * e - 3 * b * d + c**2
+    second = 72 * a * c * e + 9 * b * c * d - 27 * (a * d**2 + b**2 * e) - 2 * c**3
+    return 4 * first**3 - second**2
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,13 @@ from . import checks
 __all__ = [
     "angle_rule",
     "chi_square_rule",
+    "laplace_rule",
     "length_rule",
     "normal_grid",
     "normal_rule",
     "product_rule",
     "rule_of_recurrence",
+    "score_rule",
 ]
 
 Rule = tuple[Tensor, Tensor]
@@ -77,6 +79,29 @@ def tail_to_zero(x: Tensor, spread: float = 1.0) -> tuple[Tensor, Tensor]:
     """z with log z = spread (x − exp(−x)), which runs to zero faster than exponentially, and dz/dx."""
     z = torch.exp(spread * (x - torch.exp(-x)))
     return z, z * spread * (1 + torch.exp(-x))
+
+
+def score_rule(t: float) -> tuple[Tensor, Tensor]:
+    """Nodes and weights for g ~ N(0, 1), fine enough for softmax(t g)."""
+    step = 0.3 / max(1.0, t)
+    g = torch.arange(-9.5, 9.5 + step, step, dtype=torch.float64)
+    density = torch.exp(-g.square() / 2)
+    return g, density / density.sum()
+
+
+def laplace_rule(t: float, n: int, g: Tensor, *, fine: bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """A rule (u, du) for 1/Z = ∫ exp(−uZ) du, e = exp(tg), and exp(−u e), (u, g); `fine`: even in log u."""
+    size = abs(t)
+    if fine:
+        nodes = torch.arange(-40 - 10 * size, 4 + 8.5 * size + math.log(n), 0.3, dtype=torch.float64)
+        u = slope = nodes.exp() / n
+        step = 0.3
+    else:
+        spread = max(1.0, size / math.sqrt(1 + 2 * math.log(n)))  # log u varies like t times the largest g
+        low, high, step = -math.log((40 + 10 * size) / spread), (4 + 8.5 * size + math.log(n)) / spread, 0.1
+        u, slope = (z / n for z in tail_to_zero(torch.arange(low, high, step, dtype=torch.float64), spread))
+    e = torch.exp(t * g)
+    return u, step * slope, e, torch.exp(-u[:, None] * e)
 
 
 def rule_of_recurrence(alpha: Sequence[Fraction], beta: Sequence[Fraction]) -> Rule:

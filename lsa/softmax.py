@@ -17,7 +17,7 @@ from . import checks
 from .data import Task
 from .ladder import require_white
 from .prompts import Prompts, check_prompts
-from .quadrature import length_rule, tail_to_zero
+from .quadrature import laplace_rule, length_rule, score_rule, tail_to_zero
 
 __all__ = ["SoftmaxAttention", "SoftmaxLoss", "score_floor", "score_moments", "softmax_loss"]
 
@@ -112,16 +112,8 @@ def score_moments(t: float, n: int, *, pair: bool = False) -> tuple[float, float
     a = softmax(t g), or softmax(t g) − softmax(−t g) for the pair. Both integrals, over g and over log u,
     are trapezoidal sums of analytic functions that vanish at both ends: they converge exponentially.
     """
-    h, step = 0.1, 0.3 / max(1.0, t)
-    spread = max(1.0, t / math.sqrt(1 + 2 * math.log(n)))  # log u varies like t times the largest g
-    g = torch.arange(-9.5, 9.5 + step, step, dtype=torch.float64)
-    density = torch.exp(-g.square() / 2)
-    density /= density.sum()
-    low, high = -math.log((40 + 10 * t) / spread), (4 + 8.5 * t + math.log(n)) / spread
-    u, slope = (each / n for each in tail_to_zero(torch.arange(low, high, h, dtype=torch.float64), spread))
-    du = h * slope
-    e = torch.exp(t * g)
-    kernel = torch.exp(-u[:, None] * e)  # (u, g)
+    g, density = score_rule(t)
+    u, du, e, kernel = laplace_rule(t, n, g)
 
     def mean(factor: Tensor) -> Tensor:
         """E[factor(g) exp(−u e^(tg))], (u,)."""
@@ -134,13 +126,26 @@ def score_moments(t: float, n: int, *, pair: bool = False) -> tuple[float, float
     squares = n * (du * u * mean(e.square()) * rest).sum()
     if not pair:
         return one.item(), two.item(), squares.item()
-    # products of softmax(t g) and softmax(−t g): the same in (u, v), the second kernel mirrored
-    mirrored = (torch.exp(-u[:, None] / e) * density).T  # (g, v)
-    phi = kernel @ mirrored
-    first = (kernel * (g * e)) @ mirrored  # of the second softmax it is −firstᵀ, because g ~ −g
-    both = (kernel * g.square()) @ mirrored
-    others = torch.exp(max(n - 2, 0) * phi.clamp_min(1e-300).log())  # faster than a power
+    cross, overlap = score_products(t, -t, n)
+    return 2 * one.item(), 2 * (two.item() - cross), 2 * (squares.item() - overlap)
+
+
+def score_products(t: float, s: float, n: int) -> tuple[float, float]:
+    """E Σ_i a_i g_i Σ_j b_j g_j and E Σ_i a_i b_i for a = softmax(t g), b = softmax(s g).
+
+    With 1/(ZZ′) = ∫∫ exp(−uZ − vZ′) du dv these are integrals over (u, v). Across the ridge where uZ and vZ′
+    are of order one the integrand is narrow, so that one of the two rules has to be fine.
+    """
+    t, s = sorted((t, s), key=abs)
+    g, density = score_rule(abs(s))
+    _, du, e, first = laplace_rule(t, n, g, fine=abs(t) > 2)  # (u, g)
+    _, dv, f, second = laplace_rule(s, n, g)
+    second = (second * density).T  # (g, v)
+    phi = first @ second
+    along, other = (first * (g * e)) @ second, first @ ((g * f)[:, None] * second)
+    both, overlap = ((first * (factor * e * f)) @ second for factor in (g.square(), torch.ones_like(g)))
+    # all keys but two; faster than a power
+    others = torch.exp(max(n - 2, 0) * phi.clamp_min(1e-300).log())
     rest = others * phi if n > 1 else others
-    cross = n * (du @ (both * rest - (n - 1) * first * first.T * others) @ du)
-    overlap = n * (du @ (rest * phi) @ du)
-    return 2 * one.item(), 2 * (two - cross).item(), 2 * (squares - overlap).item()
+    cross = n * (du @ (both * rest + (n - 1) * along * other * others) @ dv)
+    return cross.item(), n * (du @ (overlap * rest) @ dv).item()

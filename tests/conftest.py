@@ -11,17 +11,26 @@ from filelock import FileLock
 from helpers import ROOT
 from helpers.browser import HOW, launch, served
 from playwright.sync_api import sync_playwright
+from xdist.scheduler import LoadScopeScheduling
 
 # Many small computations: one thread each is as fast, and does not fight with other processes for cores.
 torch.set_num_threads(1)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """With --dist loadgroup, one worker takes a whole file or notebook, unless tests name other groups."""
-    for item in items:
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+class Shares(LoadScopeScheduling):
+    """What a worker takes at a time: a page of the book, a live figure, a notebook or else a file of tests.
+
+    xdist's own --dist loadgroup does not work with pytest 9.2, which computes what xdist 3.8 wants to set.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        parted = file.endswith(("test_pages.py", "test_live_pages.py"))  # by their first parameter
+        return file + test.partition("[")[2].partition("-")[0].rstrip("]") if parted else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Shares(config, log)
 
 
 @pytest.fixture(scope="session")

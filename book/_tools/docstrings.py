@@ -45,8 +45,12 @@ def is_python(code: str) -> bool:
 
 def paragraph_to_rst(paragraph: str, parameters: set[str]) -> str:
     lines = inline(paragraph).split("\n")
-    named = [match and match[1] in parameters for match in (re.match(r"(\w+): ", line) for line in lines)]
-    listed = [f":param {line}" if name else line for line, name in zip(lines, named, strict=True)]
+    names = [line.partition(": ")[0] for line in paragraph.split("\n")]
+    named = [name in parameters for name in names]
+    listed = [
+        f":param {name}: {line.partition(': ')[2]}" if name in parameters else line
+        for name, line in zip(names, lines, strict=True)
+    ]
     if True in named[1:] and not named[0]:  # the list starts amid the paragraph
         listed.insert(named.index(True), "")
     return "\n".join(listed)

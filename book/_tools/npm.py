@@ -40,7 +40,7 @@ def node_modules() -> Path:
         # asked first whether it knows a package: without a network that is over soon, and a slow one has time
         _npm("view", "mathjax", "version", "--fetch-retries=0", seconds=PATIENCE)
         print("Fetching the pages' scripts from npm: this is done once.", flush=True)
-        _npm("ci", "--omit=dev", seconds=900)
+        _npm("ci", "--omit=dev", seconds=600)
     return folder
 
 

@@ -25,6 +25,14 @@ def test_every_figure_has_a_file_and_a_function():
     assert {"Playground" if name == "playground" else name for name in FIGURES} | {"Live"} == {*live.__all__}
 
 
+def test_no_line_is_too_long():
+    """biome breaks code at 110 columns, but neither texts nor comments."""
+    files = [*(ROOT / "js").rglob("*.*s"), *(ROOT / "book" / "_static").glob("*.js")]
+    lines = [(path, line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) > 5000
+    assert [(path.name, line) for path, line in lines if len(line) > 120] == []
+
+
 def test_the_bundle_is_a_module_for_a_widget():
     code = "const made = await import('data:text/javascript,' + encodeURIComponent(given));"
     widget = live.units()

@@ -122,6 +122,7 @@ def test_repository_to_launch(monkeypatch, variables, remote, expected):
         ("a ` alone", r"a \` alone"),
         ("Train.\n\nn: examples,\n    many\nx: other", "Train.\n\n:param n: examples,\n    many\nx: other"),
         ("Train.\nn: examples", "Train.\n\n:param n: examples"),
+        ("n: examples\nx_q: a query", ":param n: examples\n:param x_q: a query"),
         ("As in\n\n    f(x)\n\nsaid", "As in\n\n.. code-block:: python\n\n   f(x)\n\nsaid"),
         ("As in\n\n    P* = Σ⁻¹ C", "As in\n\n.. parsed-literal::\n\n   P\\* = Σ⁻¹ C"),
         ("W_Vᵀ h in R^(d+1)", r"W\ :sub:`V`\ ᵀ h in R\ :sup:`d+1`\ "),
@@ -130,7 +131,7 @@ def test_repository_to_launch(monkeypatch, variables, remote, expected):
     ],
 )
 def test_docstrings(text, expected):
-    assert docstrings.to_rst(text, {"n"}) == expected
+    assert docstrings.to_rst(text, {"n", "x_q"}) == expected
 
 
 def test_no_text_of_a_widget_ends_its_script():

@@ -5,7 +5,6 @@ A chapter is opened once and, last, run once; what is seen before is kept for th
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -15,9 +14,8 @@ import notebooks
 import pytest
 import yaml
 from formulas import ACTORS
-from helpers.browser import HOW, launch
 from helpers.lab import OpenChapter, jupyterlab, open_lab
-from playwright.sync_api import Locator, sync_playwright
+from playwright.sync_api import Locator
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 RAW = re.compile(  # fences, roles, formulas, options, links
@@ -41,15 +39,13 @@ PICTURES = """cells => cells.map(c =>
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        if browser is None:
-            (pytest.fail if os.environ.get("LSA_REQUIRE_BROWSER") == "1" else pytest.skip)(HOW)
-        with jupyterlab(tmp_path_factory.mktemp("lab")) as address:
-            context = browser.new_context(viewport={"width": 1280, "height": 1000})
-            yield open_lab(context, address)
-            browser.close()
+def lab(browser, tmp_path_factory):
+    screen = {"width": 1280, "height": 1000}
+    with (
+        jupyterlab(tmp_path_factory.mktemp("lab")) as address,
+        browser.new_context(viewport=screen) as context,
+    ):
+        yield open_lab(context, address)
 
 
 class Seen:

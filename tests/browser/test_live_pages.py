@@ -31,10 +31,7 @@ from lsa.show.live.widget import FIGURES
 UNSEEN = {"optimizer", "learning rate", "steps per frame"}
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=pytest.mark.xdist_group(f"live {name}")) for name in FIGURES],
-)
+@pytest.fixture(scope="module", params=FIGURES)
 def name(request) -> str:
     return request.param
 

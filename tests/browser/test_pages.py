@@ -68,12 +68,7 @@ def reader(browser):
         yield context
 
 
-def page_by_page(names: list[str]) -> list:
-    """Each page with all its tests in a group of its own, which one worker takes."""
-    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
-
-
-@pytest.fixture(scope="module", params=page_by_page(PAGES))
+@pytest.fixture(scope="module", params=PAGES)
 def visit(request, reader, address):
     with Visit(reader, address, request.param) as visit:
         yield visit.settle()
@@ -402,10 +397,11 @@ def test_quiet_over_http(visit):
     assert_quiet(visit)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_quiet_as_a_file(from_files, name):
-    assert from_files[name].untypeset == 0
-    assert_quiet(from_files[name])
+def test_quiet_as_files(from_files, subtests):
+    for name, visit in from_files.items():
+        with subtests.test(name):
+            assert visit.untypeset == 0
+            assert_quiet(visit)
 
 
 def assert_quiet(visit: Visit) -> None:
@@ -525,7 +521,7 @@ def test_notebooks_have_the_headings_and_names_of_the_pages(html, name):
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
 
     def words(shown: str) -> str:
-        return re.sub(r"<[a-z/][^>]*>|[`*$\s’']|\\[()]|^#+ ", "", unescape(shown))
+        return re.sub(r"<[a-z/][^>]*>|\\[()*]|[`*$\s’']|^#+ ", "", unescape(shown))
 
     heading = r"<h[123]>((?:(?!</h).)*?)<a class=\"headerlink"
     headings = [words(each) for each in re.findall(heading, page, flags=re.S)]

@@ -1,4 +1,4 @@
-"""What tests share: laws and tasks, chapters' code, node, a browser, JupyterLab."""
+"""What tests share: tasks, chapters' code, node, a browser, JupyterLab."""
 
 from pathlib import Path
 

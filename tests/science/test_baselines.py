@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers.laws import covariance, linear_task, normal, z_score
+from helpers.tasks import covariance, linear_task, normal, z_score
 
 import lsa
 

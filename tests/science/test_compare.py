@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers.laws import normal
+from helpers.tasks import normal
 
 import lsa
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers.laws import TARGETS, covariance, linear_task, normal, z_score
+from helpers.tasks import TARGETS, covariance, linear_task, normal, z_score
 
 import lsa
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from helpers.chapter_code import functions
 from helpers.javascript import node
-from helpers.laws import linear_task
+from helpers.tasks import linear_task
 
 import lsa
 from lsa.landscape import landscape
@@ -184,7 +184,7 @@ def test_share_of_the_trap_falls_with_the_start():
 
 
 FOLLOW = """
-import { Flow, isotropic, side } from "./valley.js";
+import { Flow, isotropic, side } from "./gradient_flow.js";
 const land = isotropic(3, 40, 0.3), flow = new Flow(land, true), ends = {};
 const over = (angle, loss) => side(land, angle, loss) !== "undecided";
 for (const size of [0.1, 0.01]) {
@@ -435,11 +435,12 @@ def test_the_training_loss_sees_tasks_through_their_second_moment():
 
 
 LIVE = """
-import { Flow, follow, isotropic } from "./valley.js";
+import { Flow, follow, isotropic } from "./gradient_flow.js";
 const answers = given.map(({ d, n, noise, at, v, apart, start }) => {
   const land = isotropic(d, n, noise), flow = new Flow(land, apart), out = new Float64Array(flow.length);
   const loss = flow.slope(Float64Array.from(v), out), moved = Float64Array.from(start);
-  const answer = { curve: at.map(land.V), best: land.best, caught: land.caught, height: land.height };
+  const curve = at.map((t) => land.V(Math.atan(Math.sqrt(t))));  // V of the angle
+  const answer = { curve, best: land.best, caught: land.caught, height: land.height };
   Object.assign(answer, { wall: land.barrier, loss, slope: [...out], ends: [] });
   if (!apart) {
     flow.run(moved, { until: 0.5, tolerance: 1e-6, most: 1e5 });

@@ -374,7 +374,7 @@ def test_the_live_curve_and_its_traps():
     cases = itertools.product((2, 3, 5), (1, 6, 40), (0.0, 0.3, 10.0), (1, 2))
     cases = [case for case in cases if case[3] < case[0]]
     code = """
-    import { angleOf, atAngle, leastLoss, trapAngles } from "./curve.js";
+    import { angleOf, atAngle, leastLoss, trapAngles } from "./landscape.js";
     console.log(JSON.stringify(given.map(([d, n, noise, heads]) => {
       const task = { d, n, noise, heads };
       const curve = [0, 0.5, 3, 80].map((t) => leastLoss(t, task));

@@ -8,8 +8,8 @@ from functools import cache
 import mpmath
 import pytest
 import torch
-from helpers.laws import conditioned, z_score
 from helpers.rules import chi_square_rule, hermite_rule, normal_equations
+from helpers.tasks import conditioned, z_score
 
 import lsa
 from lsa.ladder import jacobi, trace_moments

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 import sympy
 import torch
-from helpers.laws import conditioned, covariance, linear_task, near_twins, normal
+from helpers.tasks import conditioned, covariance, linear_task, near_twins, normal
 
 import lsa
 from lsa.landscape import best_M

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers.laws import covariance, normal, z_score
+from helpers.tasks import covariance, normal, z_score
 
 import lsa
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from helpers.chapter_code import functions
 from helpers.javascript import node
-from helpers.laws import z_score
+from helpers.tasks import z_score
 
 import lsa
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from helpers.laws import TARGETS, covariance, linear_task, loss_of_weights, normal, z_score
+from helpers.tasks import TARGETS, covariance, linear_task, loss_of_weights, normal, z_score
 
 import lsa
 from lsa.population import white_moments

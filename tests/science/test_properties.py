@@ -6,8 +6,8 @@ The examples are drawn by hypothesis, the same ones in every run.
 import pytest
 import torch
 from helpers.javascript import node
-from helpers.laws import TARGETS, loss_of_weights, normal
 from helpers.live_core import CODE, close, flat, question
+from helpers.tasks import TARGETS, loss_of_weights, normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.func import functional_call
@@ -209,7 +209,7 @@ def test_gram_matrices_are_drawn_from_the_law_of_prompts(task, seed):
 @settings(few, max_examples=3)
 @given(st.lists(st.tuples(linear_tasks(), seeds), min_size=15, max_size=15))
 def test_the_core_of_the_live_figures_computes_the_same(cases):
-    """Loss, gradient, predictions and optimum of core.js; regular Σ, any Λ, as in its figures."""
+    """Loss, gradient, predictions and optimum of loss.js; regular Σ, any Λ, as in its figures."""
     regular = []
     for task, seed in cases:
         sigma = task.covariates.covariance + 0.01 * torch.eye(task.d)

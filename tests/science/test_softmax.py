@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.chapter_code import functions
-from helpers.laws import conditioned, z_score
+from helpers.tasks import conditioned, z_score
 
 import lsa
 from lsa.softmax import score_moments

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from helpers.laws import TARGETS, conditioned, covariance, linear_task, normal, z_score
+from helpers.tasks import TARGETS, conditioned, covariance, linear_task, normal, z_score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from helpers.laws import TARGETS, conditioned, linear_task, loss_of_weights, near_twins, normal
+from helpers.tasks import TARGETS, conditioned, linear_task, loss_of_weights, near_twins, normal
 from tqdm import tqdm
 
 import lsa

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from helpers.chapter_code import functions
-from helpers.laws import conditioned, linear_task, normal, z_score
 from helpers.rules import chi_square_rule, hermite_rule, normal_equations
+from helpers.tasks import conditioned, linear_task, normal, z_score
 
 import lsa
 

@@ -13,7 +13,8 @@ import { makeTask } from "../math/task.js";
 
 const DEPTH = [0.4, 0.42]; // how the direction into the page is drawn
 const project = (/** @type {number[]} */ [x, y, z]) => [x + DEPTH[0] * y, z + DEPTH[1] * y];
-const lift = (/** @type {number[]} */ [u, v]) => [u - (DEPTH[0] / DEPTH[1]) * v, v / DEPTH[1]]; // of a point on the plane
+// of a point on the plane
+const lift = (/** @type {number[]} */ [u, v]) => [u - (DEPTH[0] / DEPTH[1]) * v, v / DEPTH[1]];
 
 /** @param {import("../kit/figure.js").Given} given */
 export function render(given) {

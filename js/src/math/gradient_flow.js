@@ -97,7 +97,8 @@ export class Flow {
   /**
    * Points [time, angle, loss] until `over(angle, loss)`, by Heun's method with steps that fit; v moves along.
    * @param {Float64Array} v
-   * @param {{ until?: number, most?: number, tolerance?: number, over?: (angle: number, loss: number) => boolean }} limits
+   * @param {{ until?: number, most?: number, tolerance?: number,
+   *   over?: (angle: number, loss: number) => boolean }} limits
    */
   run(v, { until = Infinity, most = 800, tolerance = 4e-3, over = () => false } = {}) {
     const { length } = this,

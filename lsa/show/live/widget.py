@@ -20,7 +20,7 @@ STUB = 'export default { render({ el }) { el.textContent = "Run this cell to bri
 
 
 class Live(anywidget.AnyWidget):
-    """The figure of that name and the values it begins with, each an attribute, the same in the browser.
+    """The figure called `figure` and the values it begins with, each an attribute, the same in the browser.
 
         widget = Live("flow", alt="The loss along a curve of layers.", d=3, n=40)
         widget.n = 50           # moves the slider

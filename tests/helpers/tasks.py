@@ -1,4 +1,4 @@
-"""What several tests share: z-scores, targets and random tasks."""
+"""What several tests share: tasks, targets, random matrices and z-scores."""
 
 import math
 
