@@ -26,6 +26,9 @@ export function short(x, digits = 3) {
   return `${head.replace("-", "−")}·${power(+tail)}`;
 }
 
+/** "1 example", "2 examples": words that agree with their count. */
+export const count = (n, one, more = `${one}s`) => `${short(n)} ${n === 1 ? one : more}`;
+
 /**
  * Nodes for a text in which y_q, w_{GD} and x^2 are an index and an exponent; in a drawing or in the page.
  */
