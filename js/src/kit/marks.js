@@ -29,6 +29,23 @@ const path = (plot, points, closed = false) => {
   return closed && d ? `${d}Z` : d;
 };
 
+/** Spots [x, y, radius] on a curve, a few pixels apart: letters keep off them. */
+function along(/** @type {Plot} */ plot, /** @type {number[][]} */ points) {
+  /** @type {number[][]} */
+  const spots = [];
+  let last = [NaN, NaN];
+  for (const [x, y] of points) {
+    const at = [plot.X(x), plot.Y(y)],
+      far = Math.hypot(at[0] - last[0], at[1] - last[1]),
+      parts = far < 1000 ? Math.ceil(far / 6) : 1;
+    if (far < 3) continue;
+    for (let k = 1; k <= parts; k++)
+      spots.push([...[0, 1].map((i) => (parts > 1 ? last[i] + ((at[i] - last[i]) * k) / parts : at[i])), 2]);
+    last = at;
+  }
+  return spots.filter((spot) => spot.every(Number.isFinite));
+}
+
 /**
  * A curve through points [[x, y], …]; a gap where one is not finite.
  * @param {number[][]} points
@@ -39,6 +56,7 @@ export const line = (points, { actor = "ink", label, width = 2.5, dash = DASHES[
   actor,
   label,
   dash,
+  taken: (plot) => (width < 2 ? [] : along(plot, points)),
   ends: (plot) =>
     plot.Y((points.findLast(([x, y]) => Number.isFinite(y) && x <= plot.x[1]) ?? points.at(-1))[1]),
   draw: (plot) =>
@@ -70,6 +88,7 @@ export const graph = (f, { from = -Infinity, to = Infinity, samples = 240, ...lo
     actor,
     label,
     dash,
+    taken: (plot) => line(points(plot), look).taken(plot),
     ends: (plot) => line(points(plot), look).ends(plot),
     draw: (plot) => line(points(plot), look).draw(plot),
   };
@@ -86,18 +105,25 @@ export const area = (points, { actor = "ink", opacity = 0.12 } = {}) => ({
 });
 
 /**
+ * Dots of a radius; one on the frame is drawn whole, one beyond it not at all.
  * @param {number[][]} points
  * @param {Look & { size?: number }} look
  * @returns {Mark}
  */
-export const dots = (points, { actor = "ink", size = 4, opacity = 0.75 } = {}) => ({
-  draw: (plot) =>
-    svg(
-      "g",
-      { class: `fill ${actor}`, opacity },
-      ...points.map(([x, y]) => svg("circle", { cx: plot.X(x), cy: plot.Y(y), r: size })),
-    ),
-});
+export const dots = (points, { actor = "ink", size = 4, opacity = 0.75 } = {}) => {
+  const seen = (/** @type {Plot} */ plot) =>
+    points.map(([x, y]) => [plot.X(x), plot.Y(y)]).filter((at) => plot.holds(at));
+  return {
+    whole: true,
+    taken: (plot) => (size < 4 ? [] : seen(plot).map((at) => [...at, size])),
+    draw: (plot) =>
+      svg(
+        "g",
+        { class: `fill ${actor}`, opacity },
+        ...seen(plot).map(([cx, cy]) => svg("circle", { cx, cy, r: size })),
+      ),
+  };
+};
 
 /**
  * A straight line across the frame: `rule({ x: 3 })` upright, `rule({ y: 0 })` level.
@@ -149,8 +175,11 @@ export const arrow = (
   },
 });
 
+const LETTER = [13, 5]; // how far letters reach above and below their line
+
 /**
- * Letters at a place, `shift` pixels away from it; they may hold an index: "y_q".
+ * Letters at a place, `shift` pixels away from it, or on another side if what is drawn leaves no room there;
+ * they may hold an index: "y_q".
  * @param {number[]} place
  * @param {string} words
  * @param {{ actor?: string, anchor?: string, shift?: number[], strong?: boolean }} look
@@ -161,19 +190,36 @@ export const text = (
   words,
   { actor = "ink", anchor = "start", shift = [0, 0], strong = false } = {},
 ) => ({
-  layer: "over",
+  layer: "words",
   draw: (plot) => {
     const wide = textWidth(words),
-      before = { start: 0, middle: wide / 2, end: wide }[anchor],
-      [low, high] = [before, plot.width - wide + before];
-    const at = clamp(plot.X(x) + shift[0], low, high); // inside the drawing
+      [dx, dy] = shift,
+      /** @type {[number, number, string][]} */
+      sides = [[dx, dy, anchor]];
+    if (dx || dy) {
+      const other = { start: "end", end: "start", middle: "middle" }[anchor];
+      sides.push([dx, -dy, anchor], [-dx, dy, other], [-dx, -dy, other]);
+    }
+    const tries = sides.map(([right, down, from]) => {
+      const back = { start: 0, middle: wide / 2, end: wide }[from],
+        left = clamp(plot.X(x) + right - back, 0, Math.max(plot.width - wide, 0)), // inside the drawing
+        base = clamp(plot.Y(y) + down + 4, LETTER[0], plot.height - LETTER[1]);
+      return {
+        x: left + back,
+        base,
+        from,
+        box: [left, base - LETTER[0] + 2, left + wide, base + LETTER[1] - 1],
+      };
+    });
+    const { x: at, base, from, box } = plot.freest(tries);
+    plot.take(box);
     return svg(
       "text",
       {
         class: `halo ${actor}${strong ? " strong" : ""}`,
         x: at,
-        y: plot.Y(y) + shift[1] + 4,
-        "text-anchor": anchor,
+        y: base,
+        "text-anchor": from,
       },
       ...rich(words, true),
     );

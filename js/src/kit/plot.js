@@ -8,12 +8,15 @@ import { DASHES } from "./style.js";
 
 let count = 0;
 
+const REACH = 22; // pixels from a handle's middle within which it is taken hold of: a finger's width
+
 /**
  * @typedef {"aspect" | "tallest" | "x" | "y" | "xLog" | "yLog" | "equal" | "axes" | "legend"} Frame
  * @typedef {"xLabel" | "yLabel" | "xTicks" | "yTicks" | "xText" | "yText" | "tap"} Texts
  * @typedef {Partial<Pick<Plot, Frame | Texts>> & { title?: string, note?: string }} PlotOptions
- * @typedef {{ kind?: string, layer?: string, name?: string, at?: number[], actor?: string, label?: string,
- *   dash?: string, ends?: (plot: Plot) => number, draw?: (plot: Plot) => any,
+ * @typedef {{ kind?: string, layer?: string, name?: string, at?: number[], size?: number, actor?: string, label?: string,
+ *   dash?: string, ends?: (plot: Plot) => number, draw?: (plot: Plot) => any, whole?: boolean,
+ *   taken?: (plot: Plot) => number[][], along?: "x" | "y", bounds?: number[][], remove?: () => void,
  *   move?: (to: number[]) => void }} Mark
  */
 export class Plot {
@@ -34,6 +37,8 @@ export class Plot {
   /** @type {((value: number) => string) | undefined} */ yText;
   /** @type {((at: number[]) => void) | undefined} */ tap; // the place in the frame that was clicked
   width = 0;
+  rows = 0; // of the legend above
+  /** @type {number | undefined} */ shape; // of equal axes: height over width as they were first drawn
 
   /**
    * @param {HTMLElement} place
@@ -43,26 +48,30 @@ export class Plot {
   constructor(place, options, redraw) {
     Object.assign(this, options);
     this.given = { x: this.x, y: this.y };
-    const id = `clip-${++count}`;
+    this.id = `clip-${++count}`;
     this.clip = svg("rect");
     this.back = svg("g", { "aria-hidden": "true" });
-    this.front = svg("g", { "clip-path": `url(#${id})`, "aria-hidden": "true" });
+    this.front = svg("g", { "aria-hidden": "true" });
     this.over = svg("g", { "aria-hidden": "true" });
     this.knobs = svg("g");
+    this.words = svg("g", { class: "words", "aria-hidden": "true" }); // over all: no mark or ring cuts them
     this.node = svg(
       "svg",
       { role: "img" },
-      svg("defs", {}, svg("clipPath", { id }, this.clip)),
+      svg("defs", {}, svg("clipPath", { id: this.id }, this.clip)),
       this.back,
       this.front,
       this.over,
       this.knobs,
+      this.words,
     );
     this.handles = new Map();
+    this.listen();
     place.append(this.node);
     this.watch = new ResizeObserver(([{ contentRect }]) => {
       if (Math.abs(contentRect.width - this.width) < 0.5) return;
       this.width = contentRect.width;
+      this.rows = 0;
       redraw();
     });
     this.watch.observe(place);
@@ -78,6 +87,25 @@ export class Plot {
   at({ clientX, clientY }) {
     const box = this.node.getBoundingClientRect();
     return [this.X.invert(clientX - box.left), this.Y.invert(clientY - box.top)];
+  }
+
+  /** Whether a place in pixels is in the frame. */
+  holds(/** @type {number[]} */ [x, y]) {
+    const { left, right, top, bottom } = this.box;
+    return x > left - 1 && x < right + 1 && y > top - 1 && y < bottom + 1;
+  }
+
+  /** Of several places for letters the first that covers least of what is drawn. */
+  freest(/** @type {any[]} */ tries) {
+    const cost = (/** @type {{ box: number[] }} */ { box: [left, top, right, bottom] }) =>
+      this.taken.filter(([x, y, r]) => x > left - r && x < right + r && y > top - r && y < bottom + r).length;
+    const costs = tries.map(cost);
+    return tries[costs.indexOf(Math.min(...costs))];
+  }
+
+  /** Letters stand here: others keep off. */
+  take(/** @type {number[]} */ [left, top, right, bottom]) {
+    for (let x = left; x <= right; x += 6) for (let y = top; y <= bottom; y += 6) this.taken.push([x, y, 1]);
   }
 
   inside(/** @type {number[]} */ [x, y]) {
@@ -108,19 +136,25 @@ export class Plot {
     const head = above.height + (this.yLabel ? 22 : 8),
       foot = this.axes ? (this.xLabel ? 40 : 24) : 2;
     const right = Math.max(beside, this.axes ? 10 : 2);
-    let inner = this.width - left - right,
-      height = Math.min(this.aspect * (narrow ? 1.35 : 1) * inner, this.tallest);
+    // by the width alone: what is dragged does not change the height under the hand
+    this.shape ??= (y[1] - y[0]) / (x[1] - x[0]);
+    const inner = this.width - left - right,
+      usual = this.width - (this.axes ? 50 : 4) - (beside ? 80 : 0),
+      height = Math.min((this.equal ? this.shape : this.aspect * (narrow ? 1.35 : 1)) * usual, this.tallest);
     if (this.equal) {
       // the same length for a unit of x and of y
-      const unit = Math.min(inner / (x[1] - x[0]), this.tallest / (y[1] - y[0])),
-        spare = (inner / unit - (x[1] - x[0])) / 2;
-      height = unit * (y[1] - y[0]);
-      this.x = x = [x[0] - spare, x[1] + spare];
+      const unit = Math.min(inner / (x[1] - x[0]), height / (y[1] - y[0])),
+        widen = (/** @type {number[]} */ [low, high], /** @type {number} */ pixels) => {
+          const spare = (pixels / unit - (high - low)) / 2;
+          return [low - spare, high + spare];
+        };
+      [this.x, this.y] = [x, y] = [widen(x, inner), widen(y, height)];
     }
+    this.height = head + height + foot;
     this.box = { left, top: head, right: left + inner, bottom: head + height };
     this.X = scale(x, [left, left + inner], this.xLog);
     this.Y = scale(y, [head + height, head], this.yLog);
-    this.node.setAttribute("height", head + height + foot);
+    this.node.setAttribute("height", this.height);
     this.node.setAttribute("role", marks.some(({ kind }) => kind === "handle") ? "group" : "img");
     this.node.setAttribute("aria-label", spoken(alt));
     for (const [name, value] of Object.entries({
@@ -131,13 +165,23 @@ export class Plot {
     }))
       this.clip.setAttribute(name, value);
     this.back.replaceChildren(...this.frame(yTicks, yText));
-    const drawn = { front: [], over: [] };
-    for (const mark of marks) if (mark.draw) drawn[mark.layer ?? "front"].push(...[mark.draw(this)].flat());
-    if (beside) drawn.over.push(...this.labels(named));
-    drawn.over.push(...above.parts);
-    this.front.replaceChildren(...drawn.front);
-    this.over.replaceChildren(...drawn.over);
-    this.grip(marks.filter(({ kind }) => kind === "handle"));
+    const handles = marks.filter(({ kind }) => kind === "handle");
+    /** @type {number[][]} */
+    this.taken = [
+      ...marks.flatMap(({ taken }) => taken?.(this) ?? []),
+      ...handles.map(({ at: [x, y], size = 8 }) => [this.X(x), this.Y(y), size + 4]),
+    ];
+    const drawn = { front: [], over: [], words: [] };
+    for (const { draw, layer = "front", whole } of marks) {
+      const parts = draw ? [draw(this)].flat() : [];
+      if (layer === "front" && !whole)
+        for (const part of parts) part.setAttribute("clip-path", `url(#${this.id})`);
+      drawn[layer].push(...parts);
+    }
+    if (beside) drawn.words.push(...this.labels(named));
+    drawn.words.push(...above.parts);
+    for (const layer of ["front", "over", "words"]) this[layer].replaceChildren(...drawn[layer]);
+    this.grip(handles);
   }
 
   ticksOf(domain, log, about) {
@@ -218,7 +262,8 @@ export class Plot {
       );
       x += wide + 8;
     }
-    return { parts, height: named.length ? 20 * (row + 1) : 0 };
+    this.rows = Math.max(this.rows, named.length ? row + 1 : 0); // as many as were ever needed
+    return { parts, height: 20 * this.rows };
   }
 
   /** Handles stay the same elements from one drawing to the next: they keep the focus and the pointer. */
@@ -251,55 +296,81 @@ export class Plot {
     const node = svg(
       "g",
       { class: "handle", tabindex: 0, role: "slider", "aria-roledescription": "point to drag" },
-      svg("circle", { class: "reach", r: 20 }),
+      svg("circle", { class: "reach", r: REACH }),
       svg("circle", { class: "ring" }),
       svg("circle", { class: "knob" }),
     );
     const held = { node };
-    const move = ([x, y]) => {
-      const { along, at, bounds = [this.x, this.y] } = held.mark;
-      held.mark.move([
-        along === "y" ? at[0] : clamp(x, ...bounds[0]),
-        along === "x" ? at[1] : clamp(y, ...bounds[1]),
-      ]);
-    };
-    node.addEventListener("pointerdown", (event) => {
-      event.preventDefault();
-      node.focus({ preventScroll: true });
-      node.setPointerCapture(event.pointerId);
-      const [x, y] = this.at(event); // what was taken hold of beside its middle does not jump
-      Object.assign(held, { pointer: event.pointerId, off: [held.mark.at[0] - x, held.mark.at[1] - y] });
-      node.classList.add("held");
-    });
-    node.addEventListener("pointermove", (event) => {
-      if (held.pointer !== event.pointerId) return;
-      const [x, y] = this.at(event);
-      move(this.xLog || this.yLog ? [x, y] : [x + held.off[0], y + held.off[1]]);
-    });
-    for (const kind of ["pointerup", "pointercancel", "lostpointercapture"])
-      node.addEventListener(kind, () => {
-        held.pointer = undefined;
-        node.classList.remove("held");
-      });
-    node.addEventListener("keydown", (event) => {
-      const by = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key],
-        { at, along, remove } = held.mark;
-      if (remove && (event.key === "Delete" || event.key === "Backspace")) {
-        event.preventDefault();
-        remove();
-        return;
-      }
-      if (!by) return;
-      event.preventDefault();
-      event.stopPropagation();
-      const pace = event.shiftKey ? 40 : 8; // pixels
-      if (along === "x" && by[1]) [by[0], by[1]] = [by[1], 0]; // a slider: up is right
-      if (along === "y" && by[0]) [by[0], by[1]] = [0, by[0]];
-      move([this.X.invert(this.X(at[0]) + pace * by[0]), this.Y.invert(this.Y(at[1]) - pace * by[1])]);
-    });
-    node.addEventListener("dblclick", () => held.mark.remove?.());
     this.knobs.append(node);
     this.handles.set(name, held);
     return held;
+  }
+
+  /** The handle that an event is meant for: under a pointer the nearest, though another's reach be above it. */
+  meant(event) {
+    const all = [...this.handles.values()];
+    if (event.clientX === undefined) return all.find(({ node }) => node === event.target);
+    const box = this.node.getBoundingClientRect(),
+      far = ({ mark: { at } }) =>
+        Math.hypot(this.X(at[0]) - event.clientX + box.left, this.Y(at[1]) - event.clientY + box.top);
+    return all.reduce((near, each) => (far(each) < far(near) ? each : near));
+  }
+
+  /** What pointers and keys do with handles. */
+  listen() {
+    let held = null;
+    const move = ({ along, at, bounds = [this.x, this.y], move: tell }, [x, y]) =>
+      tell([along === "y" ? at[0] : clamp(x, ...bounds[0]), along === "x" ? at[1] : clamp(y, ...bounds[1])]);
+    const hear = {
+      pointerdown: (event) => {
+        event.preventDefault();
+        held = this.meant(event);
+        held.node.focus({ preventScroll: true });
+        held.node.setPointerCapture(event.pointerId);
+        const [x, y] = this.at(event); // what was taken hold of beside its middle does not jump
+        Object.assign(held, { pointer: event.pointerId, off: [held.mark.at[0] - x, held.mark.at[1] - y] });
+        held.node.classList.add("held");
+      },
+      pointermove: (event) => {
+        if (held?.pointer !== event.pointerId) return;
+        const [x, y] = this.at(event);
+        move(held.mark, this.xLog || this.yLog ? [x, y] : [x + held.off[0], y + held.off[1]]);
+      },
+      dblclick: (event) => this.meant(event).mark.remove?.(),
+      keydown: (event) => {
+        const { mark } = this.meant(event),
+          by = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key],
+          end = { Home: 0, End: 1 }[event.key],
+          { at, along, remove, bounds = [this.x, this.y] } = mark;
+        if (remove && (event.key === "Delete" || event.key === "Backspace")) {
+          event.preventDefault();
+          remove();
+          return;
+        }
+        if (!by && end === undefined) return;
+        event.preventDefault();
+        event.stopPropagation();
+        if (!by) {
+          move(mark, [bounds[0][end], along === "y" ? bounds[1][end] : at[1]]);
+          return;
+        }
+        const pace = event.shiftKey ? 40 : 8; // pixels
+        if (along === "x" && by[1]) [by[0], by[1]] = [by[1], 0]; // a slider: up is right
+        if (along === "y" && by[0]) [by[0], by[1]] = [0, by[0]];
+        move(mark, [
+          this.X.invert(this.X(at[0]) + pace * by[0]),
+          this.Y.invert(this.Y(at[1]) - pace * by[1]),
+        ]);
+      },
+    };
+    for (const kind of ["pointerup", "pointercancel", "lostpointercapture"])
+      hear[kind] = () => {
+        if (held) held.pointer = undefined;
+        held?.node.classList.remove("held");
+        held = null;
+      };
+    for (const [kind, call] of Object.entries(hear)) this.knobs.addEventListener(kind, call);
+    // A finger on a handle moves it, one beside it the page. Chromium ignores touch-action within a drawing.
+    this.knobs.addEventListener("touchmove", (event) => event.preventDefault(), { passive: false });
   }
 }
