@@ -2,10 +2,10 @@
 // with. Deferred, so that all places are there. The model is what anywidget gives a figure in JupyterLab,
 // without a kernel.
 (() => {
-  const model = (values) => {
+  const model = (values, onPage) => {
     const listeners = new EventTarget();
     return {
-      onPage: true,
+      onPage,
       get: (name) => values[name],
       set: (name, value) => {
         values[name] = value;
@@ -16,10 +16,11 @@
       save_changes() {},
     };
   };
-  for (const place of document.querySelectorAll(".lsa-live")) {
+  for (const [k, place] of document.querySelectorAll(".lsa-live").entries()) {
     const values = JSON.parse(place.querySelector("script").text);
     const words = place.querySelector(".lsa-live-alt");
-    lsaFigures.render({ model: model(values), el: place });
+    const name = place.closest("figure")?.id ?? values.figure; // as an address names it
+    lsaFigures.render({ model: model(values, { name, first: k === 0 }), el: place });
     words.remove(); // last: where drawing failed, the words stay
   }
 })();

@@ -5,6 +5,7 @@ The figures stand on pages made for it (live_gallery.py); test_pages.py has the 
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 
 import pytest
@@ -15,6 +16,8 @@ from helpers.live_gallery import (
     controls,
     data,
     drag,
+    finger,
+    middle,
     name_of,
     rest,
     shown,
@@ -109,13 +112,7 @@ def test_answers_the_keyboard(visit):
 
 def touch_drag(page: Page, control: Locator, by: tuple[float, float]) -> None:
     control.scroll_into_view_if_needed()
-    box = control.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    session = page.context.new_cdp_session(page)
-    for kind, share in (("touchStart", 0), ("touchMove", 0.3), ("touchMove", 0.7), ("touchMove", 1)):
-        points = [{"x": x + share * by[0], "y": y + share * by[1]}]
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    finger(page, middle(control), by)
 
 
 def hand(page: Page, move, press) -> None:
@@ -148,10 +145,99 @@ def test_answers_the_mouse(visit):
     hand(visit.page, drag, visit.page.mouse.click)
 
 
-def test_answers_a_finger(browser, gallery_address, name):
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    with visited(browser, gallery_address, name, **phone) as visit:
-        hand(visit.page, touch_drag, visit.page.touchscreen.tap)
+@pytest.fixture
+def phone(browser, gallery_address, name):
+    """A figure on a phone, on a page that is long enough to scroll."""
+    options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with visited(browser, gallery_address, name, **options) as visit:
+        visit.page.evaluate("() => { document.body.style.padding = '500px 0 1500px'; }")
+        rest(visit.page)
+        yield visit.page
+
+
+def test_answers_a_finger(phone):
+    hand(phone, touch_drag, phone.touchscreen.tap)
+
+
+def scrolled(page: Page) -> float:
+    return page.evaluate("() => scrollY")
+
+
+def centred(page: Page, control: Locator) -> float:
+    """How far the page is scrolled once the control stands in its middle, and a swipe before has run out."""
+    before = None
+    while before != (before := scrolled(page)):
+        control.evaluate("e => e.scrollIntoView({ block: 'center' })")
+        page.wait_for_timeout(80)
+    return before
+
+
+# Handles that lie on a curve: they follow the finger across only.
+ON_A_CURVE = {"ball on the curve", "your start", "query", "examples in the prompt"}
+
+
+def test_a_handle_goes_as_far_as_the_finger(phone):
+    for knob in controls(phone, ".handle"):
+        words = name_of(knob)
+        before = centred(phone, knob)
+        x, y = middle(knob.locator(".knob"))
+        by = -48 if x > 195 else 48, -36
+        finger(phone, (x, y), by)
+        rest(phone)
+        to_x, to_y = middle(knob.locator(".knob"))
+        assert scrolled(phone) == before, f"the page scrolls under {words!r}"
+        if words == "direction of f":  # turns
+            assert math.hypot(to_x - x, to_y - y) > 30
+            continue
+        assert to_x - x == pytest.approx(by[0], abs=2), words
+        if words not in ON_A_CURVE:
+            assert to_y - y == pytest.approx(by[1], abs=2), words
+
+
+def test_a_swipe_beside_a_handle_scrolls(phone):
+    for knob in controls(phone, ".handle"):
+        before = centred(phone, knob)
+        spots = [middle(each) for each in controls(phone, ".handle")]
+        x, y = middle(knob)
+        free = [
+            (x + dx, y)
+            for dx in (-34, 34, -70, 70)
+            if 20 < x + dx < 370 and all(math.hypot(x + dx - u, y - v) > 30 for u, v in spots)
+        ]
+        if not free:
+            continue
+        finger(phone, free[0], (0, -120))
+        phone.wait_for_timeout(100)
+        assert scrolled(phone) > before + 60, name_of(knob)
+
+
+def test_a_slider_follows_the_finger(phone):
+    """And the page stays, though the finger drifts; a swipe that begins on the slider scrolls."""
+    for slider in controls(phone, "input[type=range]"):
+        before = centred(phone, slider)
+        box, at = slider.bounding_box(), float(slider.input_value())
+        x = box["x"] + 9 + at * (box["width"] - 18)
+        y = box["y"] + box["height"] / 2
+        by = -60 if at > 0.5 else 60
+        finger(phone, (x, y), (by, 6))
+        rest(phone)
+        moved = (float(slider.input_value()) - at) * (box["width"] - 18)
+        assert scrolled(phone) == before, f"the page scrolls under {name_of(slider)!r}"
+        assert moved == pytest.approx(by, abs=25), name_of(slider)  # some move in coarse steps
+        finger(phone, (box["x"] + box["width"] / 2, y), (2, -120))
+        phone.wait_for_timeout(100)
+        assert scrolled(phone) > before + 60
+
+
+def test_controls_are_within_a_screen_of_what_they_change(phone):
+    drawings = [each.bounding_box() for each in controls(phone, "svg")]
+    for control in controls(phone, ".controls:not(.foot) :is(input, select, button)"):
+        box = control.bounding_box()
+        spans = [
+            max(box["y"] + box["height"], each["y"] + each["height"]) - min(box["y"], each["y"])
+            for each in drawings
+        ]
+        assert min(spans) < 844, name_of(control)
 
 
 def test_needs_no_server(browser, gallery, name):

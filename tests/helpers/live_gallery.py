@@ -111,10 +111,24 @@ def data(page: Page) -> dict:
     return {key: json.loads(value) for key, value in found.items()}
 
 
+def finger(page: Page, start: tuple[float, float], by: tuple[float, float], moves: int = 20) -> None:
+    """A finger put down, moved in small steps and lifted: what Chromium makes of it is up to Chromium."""
+    session = page.context.new_cdp_session(page)
+    for k in range(moves + 1):
+        point = {"x": start[0] + by[0] * k / moves, "y": start[1] + by[1] * k / moves}
+        kind = "touchMove" if k else "touchStart"
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def middle(control: Locator) -> tuple[float, float]:
+    box = control.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 def drag(page: Page, control: Locator, by: tuple[float, float]) -> None:
     control.scroll_into_view_if_needed()
-    box = control.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    x, y = middle(control)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + by[0], y + by[1], steps=4)

@@ -32,6 +32,7 @@ export function render(given) {
     prior: "matched",
     w: [1.5, 1.6],
   });
+  fig.linked({ w: [-2.8, 2.8] });
   const normal = normals(3),
     cloud = Array.from({ length: 90 }, () => [normal(), normal()]);
   let seed = 11;

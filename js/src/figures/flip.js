@@ -25,6 +25,22 @@ export function render(given) {
     ],
     w: [0.9, 0.5],
   });
+  fig.linked({ points: [-2.4, 2.4] });
+  fig.bar(
+    fig.player({
+      words: ["▶ Turn", "❚❚ Stop"],
+      ...fig.walk("degrees", 2, 360),
+    }),
+    choice("images", {
+      label: "images",
+      options: [
+        ["turn", "turns"],
+        ["flip", "turns and flips"],
+        ["mirror", "and mirrors"],
+      ],
+    }),
+    button("back", () => fig.set({ degrees: 0 })),
+  );
   fig.row("15rem");
   const plane = fig.plot({
     title: "A prompt and its image",
@@ -45,21 +61,6 @@ export function render(given) {
     tallest: 250,
     legend: false,
   });
-  fig.bar(
-    fig.player({
-      words: ["▶ Turn", "❚❚ Stop"],
-      ...fig.walk("degrees", 2, 360),
-    }),
-    choice("images", {
-      label: "images",
-      options: [
-        ["turn", "turns"],
-        ["flip", "turns and flips"],
-        ["mirror", "and mirrors"],
-      ],
-    }),
-    button("back", () => fig.set({ degrees: 0 })),
-  );
   fig.controls([
     slider("degrees", { label: "turned by", min: 0, max: 360, whole: true, unit: "°" }),
     slider("prompts", { label: "mean over prompts", min: 1, max: 10_000, log: true, whole: true }),

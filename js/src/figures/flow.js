@@ -27,6 +27,7 @@ export function render(given) {
     seed: 1,
     angle: 60,
   });
+  fig.linked({ angle: [1, 89], seed: [0, 1e9] });
   let key = null,
     land,
     runs,
@@ -52,6 +53,17 @@ export function render(given) {
     return k < 0 ? path : path.slice(0, Math.max(k, 1));
   };
 
+  fig.bar(
+    fig.player({ words: ["▶ Train", "❚❚ Pause"], ...fig.walk("progress", 0.006) }),
+    choice("apart", {
+      label: "keys and queries",
+      options: [
+        [false, "merged"],
+        [true, "keys and queries apart"],
+      ],
+    }),
+    button("new starts", () => fig.set({ seed: fig.state.seed + 1 })),
+  );
   fig.row("19rem");
   const map = fig.plot({
     title: "The landscape",
@@ -83,17 +95,6 @@ export function render(given) {
     slider("n", { label: "examples n", min: 1, max: 200, log: true, whole: true }),
     slider("d", { label: "dimension d", min: 2, max: 5, whole: true }),
   ]);
-  fig.bar(
-    fig.player({ words: ["▶ Train", "❚❚ Pause"], ...fig.walk("progress", 0.006) }),
-    choice("apart", {
-      label: "keys and queries",
-      options: [
-        [false, "merged"],
-        [true, "keys and queries apart"],
-      ],
-    }),
-    button("new starts", () => fig.set({ seed: fig.state.seed + 1 })),
-  );
 
   return fig.begin((s) => {
     prepare(s);

@@ -13,6 +13,7 @@ const written = (numbers, digits = 3) => numbers.map((x) => short(x, digits)).jo
 /** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { n: 10, d: 5, noise_variance: 0.25, k: 3, seed: 1 });
+  fig.linked({ seed: [0, 1e9] });
   fig.row("19rem");
   const filter = fig.plot({
     title: "What is recovered of w",

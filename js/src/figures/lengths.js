@@ -16,6 +16,7 @@ const LINES = [
 /** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { n: 10, d: 5, noise_variance: 0.25, seen: 10, copies: 1 });
+  fig.linked({ seen: [0, 250] });
   fig.bar(
     choice("copies", {
       label: "each example is shown",

@@ -5,16 +5,7 @@ import { Grid } from "../kit/grid.js";
 import { dots, line, text } from "../kit/marks.js";
 import { METHODS, randomWeights } from "../math/descend.js";
 import { Objective, predict } from "../math/loss.js";
-import {
-  changed,
-  DEFAULTS,
-  fromAddress,
-  PRESETS,
-  presetState,
-  python,
-  says,
-  taskOf,
-} from "../math/presets.js";
+import { DEFAULTS, PRESETS, presetState, python, says, taskOf } from "../math/presets.js";
 import { clamp } from "../math/scalar.js";
 import { samplePrompts } from "../math/task.js";
 
@@ -43,7 +34,7 @@ const linear = (s) => s.family === "linear";
 export function render(given) {
   const fig = new Figure(given, { ...DEFAULTS, preset: "" }),
     { state } = fig;
-  if (given.model.onPage) Object.assign(state, fromAddress(location.hash));
+  fig.linked({ seed: [0, 1e9] });
   state.preset = Object.keys(PRESETS).find((name) => same(presetState(name), state)) ?? "";
   let task,
     objective,
@@ -146,15 +137,6 @@ export function render(given) {
   };
 
   // ---- what is seen ----
-  const copy = (words) => (what) => async () => {
-    try {
-      await navigator.clipboard.writeText(what());
-      ends = words;
-    } catch {
-      ends = "The browser does not let this page copy.";
-    }
-    fig.set({});
-  };
   fig
     .controls([
       menu("preset", {
@@ -269,15 +251,7 @@ export function render(given) {
       when: () => !fig.reducedMotion.matches,
     }),
   ]);
-  const link = () => location.href.replace(/#.*/, "") + address();
-  const address = () => `#${new URLSearchParams(state.preset ? { preset: state.preset } : changed(state))}`;
-  fig.bar(
-    button(
-      "Copy the Python",
-      copy("Copied: Python that does the same.")(() => python(state, step, moved ? weights : null)),
-    ),
-    ...(given.model.onPage ? [button("Copy a link", copy("Copied: a link to these settings.")(link))] : []),
-  );
+  fig.python = () => python(state, step, moved ? weights : null);
 
   let grids = [];
   /**
@@ -432,21 +406,9 @@ export function render(given) {
   }
 
   fig.extra = () => ({ weights: Array.from(weights), step });
-  fig.onIdle = () => {
-    if (given.model.onPage) history_(address());
-  };
-  const history_ = (hash) => {
-    if (hash !== location.hash && (location.hash || hash !== "#preset=theorem-1"))
-      window.history.replaceState(null, "", hash);
-  };
   retask();
   rebuild();
   restart();
-  if (given.model.onPage)
-    window.addEventListener("hashchange", () => {
-      const wanted = fromAddress(location.hash);
-      if (Object.keys(wanted).length) fig.set(wanted.preset ? { preset: wanted.preset } : wanted);
-    });
   const stored = given.model.get("weights");
   if (stored?.length === weights.length) {
     weights = Float64Array.from(stored);

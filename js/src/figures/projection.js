@@ -20,6 +20,7 @@ const lift = (/** @type {number[]} */ [u, v]) => [u - (DEPTH[0] / DEPTH[1]) * v,
 export function render(given) {
   const fig = new Figure(given, { d: 5, n: 10, noise_variance: 0.25, across: 1.1, into: -1.2 }),
     { state } = fig;
+  fig.linked({ across: [-4, 2.3], into: [-1.7, 1.8] });
   fig.row("20rem");
   const space = fig.plot({ axes: false, equal: true, tallest: 330, legend: false });
   fig.row();

@@ -45,23 +45,26 @@ export function render(given) {
     truth: [1.1, 0.7],
     query_2: [1.0, 1.2],
   });
+  fig.linked({ points: [-TALL, TALL], query: [-REACH, REACH], query_2: [-REACH, REACH] });
+  fig.linked({ places: [-REACH, REACH], errors: [-5, 5], truth: [-3, 3] });
   const examples = ({ d, points, places, errors, truth, noise_variance }) =>
     d === 1
       ? { xs: points.map(([x]) => [x]), ys: points.map(([, y]) => y) }
-      : { xs: places, ys: places.map((x, k) => dot(x, truth) + Math.sqrt(noise_variance) * errors[k]) };
+      : {
+          xs: places,
+          ys: places.map((x, k) => dot(x, truth) + Math.sqrt(noise_variance) * (errors[k] ?? 0)),
+        };
   const best = ({ d, points, places, noise_variance }) =>
     1 / ((d === 1 ? points : places).length + d + 1 + noise_variance);
   const answers = (s) => {
     const { xs, ys } = examples(s),
-      { a, M, step } = trainedLayer(s.d, xs.length, s.noise_variance),
-      eta = s.hold ? step : s.eta;
+      { a, M, step } = trainedLayer(s.d, xs.length, s.noise_variance);
     return {
       xs,
       ys,
       step,
-      eta,
       layer: layerWeights(gram(xs, ys), a, M),
-      gd: stepWeights(xs, ys, eta),
+      gd: stepWeights(xs, ys, s.eta),
       bayes: ridgeWeights(xs, ys, s.noise_variance),
     };
   };
@@ -69,6 +72,9 @@ export function render(given) {
   fig.changed = (changes) => {
     if (fig.state.hold && "eta" in changes && Math.abs(changes.eta - best(fig.state)) > 1e-9)
       fig.state.hold = false;
+  };
+  fig.settle = (s) => {
+    if (s.hold) s.eta = best(s);
   };
   fig.bar(
     choice("d", {
@@ -222,8 +228,9 @@ export function render(given) {
     text(s.query_2, "x_q", { actor: "accent", strong: true, shift: [13, -10] }),
     handle("query", s.query_2, { actor: "accent", move: (to) => fig.set({ query_2: to }) }),
   ];
-  const sum = (s, { xs, ys, eta, layer, gd, bayes }) => {
-    const chain = [];
+  const sum = (s, { xs, ys, layer, gd, bayes }) => {
+    const { eta } = s,
+      chain = [];
     let at = [0, 0];
     xs.forEach((x, k) => {
       const to = [at[0] + eta * ys[k] * x[0], at[1] + eta * ys[k] * x[1]];
@@ -270,7 +277,6 @@ export function render(given) {
       gap = Math.abs(layer - gd);
     for (const plot of [flat, plane, weights])
       plot.node.parentElement.parentElement.hidden = (plot === flat) !== (d === 1);
-    if (s.hold) s.eta = now.step;
     if (d === 1)
       flat.show({
         marks: lines(s, now),
@@ -295,6 +301,6 @@ export function render(given) {
         ? "At η = η* = 1/(n + d + 1 + σ²) the step is the layer, whatever you drag."
         : `Move η to η* = ${short(now.step)}: the step falls on the layer.`,
     );
-    fig.numbers({ layer, gd, bayes, step: now.step, eta: now.eta });
+    fig.numbers({ layer, gd, bayes, step: now.step, eta: s.eta });
   });
 }

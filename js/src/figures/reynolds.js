@@ -38,6 +38,7 @@ const written = (letters, names) =>
 /** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { model: "linear", d: 3, group: "orthogonal", progress: 1, seed: 1 });
+  fig.linked({ seed: [0, 1e9] });
   let key = null,
     acting,
     left;
@@ -58,23 +59,6 @@ export function render(given) {
       ],
     }),
   );
-  fig.row("15rem");
-  const plain = { axes: false, equal: true, legend: false, tallest: 330 },
-    before = fig.plot({ title: "Random weights", ...plain }),
-    after = fig.plot({ title: "Averaged over the group", ...plain });
-  fig.controls([
-    menu("group", { label: "group", options: GROUPS }),
-    slider("progress", {
-      label: "averaged",
-      when: (s) => s.group !== "none",
-      min: 0,
-      max: 1,
-      step: 0.01,
-      actor: "layer",
-      format: (p) => (acting ? `${counted(p)} of ${acting.length}` : ""),
-    }),
-  ]);
-  const counted = (p) => Math.max(1, Math.round(acting.length ** p)); // evenly in the logarithm
   const player = fig.player({
     words: ["▶ Average", "❚❚ Pause"],
     ...fig.walk("progress", 0.01),
@@ -100,6 +84,23 @@ export function render(given) {
     }),
     button("new weights", () => fig.set({ seed: fig.state.seed + 1 })),
   );
+  fig.row("15rem");
+  const plain = { axes: false, equal: true, legend: false, tallest: 330 },
+    before = fig.plot({ title: "Random weights", ...plain }),
+    after = fig.plot({ title: "Averaged over the group", ...plain });
+  fig.controls([
+    menu("group", { label: "group", options: GROUPS }),
+    slider("progress", {
+      label: "averaged",
+      when: (s) => s.group !== "none",
+      min: 0,
+      max: 1,
+      step: 0.01,
+      actor: "layer",
+      format: (p) => (acting ? `${counted(p)} of ${acting.length}` : ""),
+    }),
+  ]);
+  const counted = (p) => Math.max(1, Math.round(acting.length ** p)); // evenly in the logarithm
 
   return fig.begin((s) => {
     prepare(s);

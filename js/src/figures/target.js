@@ -73,10 +73,14 @@ export function render(given) {
     seed: 8,
     prompt: 7,
   });
+  fig.linked({ degrees: [-360, 360], seed: [0, 1e9], prompt: [0, 1e9] });
   const rule = ({ family, n, noise_variance }) => stepLoss(planarMoments(family), 2, n, noise_variance);
   fig.changed = (changes) => {
     if (fig.state.hold && "eta" in changes && Math.abs(changes.eta - rule(fig.state).best) > 1e-9)
       fig.state.hold = false;
+  };
+  fig.settle = (s) => {
+    if (s.hold) s.eta = rule(s).best;
   };
   fig.controls([menu("family", { label: "labels come from a", options: NAMES })]);
   fig.row("17rem");
@@ -123,7 +127,6 @@ export function render(given) {
     const { family, degrees, n, noise_variance: noise, seed } = state,
       { c, power } = planarMoments(family),
       { s, best, loss } = rule(state);
-    if (state.hold) state.eta = best;
     const { f, m, b } = planar(family, (degrees * Math.PI) / 180, seed),
       high = HEIGHT[family],
       normal = normals(100 + state.prompt),

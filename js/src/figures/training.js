@@ -19,6 +19,7 @@ const STEPS = 400,
 /** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { show: "weights", d: 5, n: 10, noise_variance: 0.25, seed: 1, step: 15 });
+  fig.linked({ seed: [0, 1e9] });
   const weights = fig.state.show === "weights";
   let key = null,
     task,

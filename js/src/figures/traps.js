@@ -19,6 +19,7 @@ const RUNS = 12,
 /** @param {import("../kit/figure.js").Given} given */
 export function render(given) {
   const fig = new Figure(given, { d: 2, n: 6, noise_variance: 0.3, heads: 1, angle: 74, seed: 1 });
+  fig.linked({ angle: [0, 90], seed: [0, 1e9] });
   let runs = [],
     done = 0;
   const taskOf = ({ d, n, noise_variance: noise, heads }) => ({ d, n, noise, heads: Math.min(heads, d + 1) });

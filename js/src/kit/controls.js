@@ -4,12 +4,15 @@ import { make, rich, short, spoken } from "./dom.js";
 /**
  * @typedef {import("./figure.js").Figure} Figure
  * @typedef {import("./figure.js").State} State
- * @typedef {(fig: Figure) => { node: HTMLElement, refresh: (state: State) => void }} Control
+ * @typedef {{ node: HTMLElement, refresh: (state: State) => void, name?: string,
+ *   read?: (text: string) => any }} Made
+ * @typedef {(fig: Figure) => Made} Control
  * @typedef {{ label: string, actor?: string, when?: (state: State) => boolean }} Common
  */
 
 // Controls of a figure. Each is a function of the figure that gives { node, refresh(state) }; it speaks to
-// the figure by fig.set({ name: value }). `when(state)` hides it, `actor` colours it.
+// the figure by fig.set({ name: value }). `when(state)` hides it, `actor` colours it. `read(text)` gives the
+// value that a text in an address stands for, undefined if the control could not be set to any such.
 
 let count = 0;
 
@@ -50,7 +53,7 @@ export const slider =
     },
   ) =>
   (fig) => {
-    const input = make("input", { type: "range", min: 0, max: 1, step: "any" }),
+    const input = make("input", { type: "range", name, min: 0, max: 1, step: "any" }),
       value = make("span", { className: "value", ariaHidden: "true" });
     const node = shell("slider", actor, label, input, value),
       pointer = mark && make("span", { className: "mark", ariaHidden: "true" });
@@ -83,6 +86,11 @@ export const slider =
     });
     return {
       node,
+      name,
+      read: (text) => {
+        if (!text.trim() || Number.isNaN(+text)) return undefined;
+        return whole ? round(+text) : clamp(+text, min, max);
+      },
       refresh: (state) => {
         const at = from(state[name]);
         input.value = at;
@@ -112,6 +120,7 @@ export const field =
   (fig) => {
     const input = make("input", {
       type: "number",
+      name,
       step: whole ? 1 : step,
       required: true,
       inputMode: whole ? "numeric" : "decimal",
@@ -122,8 +131,15 @@ export const field =
       if (input.checkValidity()) fig.set({ [name]: +input.value });
     });
     const node = shell("field", actor, label, input);
+    const read = (text) => {
+      const probe = /** @type {HTMLInputElement} */ (input.cloneNode());
+      probe.value = text;
+      return probe.checkValidity() ? +probe.value : undefined;
+    };
     return {
       node,
+      name,
+      read,
       refresh: (state) => {
         if (fig.shadow.activeElement !== input) input.value = state[name];
         node.hidden = !(when?.(state) ?? true);
@@ -142,13 +158,15 @@ export const menu =
   (fig) => {
     const input = make(
       "select",
-      {},
+      { name },
       ...Object.entries(options).map(([value, words]) => make("option", { value, textContent: words })),
     );
     input.addEventListener("input", () => fig.set({ [name]: input.value }));
     const node = shell("menu", actor, label, input);
     return {
       node,
+      name,
+      read: (text) => (Object.hasOwn(options, text) ? text : undefined),
       refresh: (state) => {
         input.value = state[name];
         node.hidden = !(when?.(state) ?? true);
@@ -165,8 +183,7 @@ export const menu =
 export const choice =
   (name, { label, options, when }) =>
   (fig) => {
-    const group = `live-${++count}`,
-      inputs = options.map(([value]) => make("input", { type: "radio", name: group, value }));
+    const inputs = options.map(([value]) => make("input", { type: "radio", name, value }));
     const node = make(
       "div",
       { className: "choice" },
@@ -178,6 +195,8 @@ export const choice =
       input.addEventListener("input", () => fig.set({ [name]: options[i][0] }));
     return {
       node,
+      name,
+      read: (text) => options.find(([value]) => String(value) === text)?.[0],
       refresh: (state) => {
         inputs.forEach((input, i) => {
           input.checked = state[name] === options[i][0];
@@ -195,7 +214,7 @@ export const choice =
 export const toggle =
   (name, { label, actor, when }) =>
   (fig) => {
-    const input = make("input", { type: "checkbox", id: `live-${++count}` });
+    const input = make("input", { type: "checkbox", name, id: `live-${++count}` });
     input.addEventListener("input", () => fig.set({ [name]: input.checked }));
     const node = make(
       "div",
@@ -205,6 +224,8 @@ export const toggle =
     );
     return {
       node,
+      name,
+      read: (text) => ({ true: true, false: false })[text],
       refresh: (state) => {
         input.checked = state[name];
         node.hidden = !(when?.(state) ?? true);

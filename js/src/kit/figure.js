@@ -1,10 +1,12 @@
+import { reader, written } from "./address.js";
+import { button } from "./controls.js";
 import { make, rich, spoken } from "./dom.js";
 import { Plot } from "./plot.js";
 import { adoptStyles } from "./style.js";
 
-// A live figure: a state, controls and plots that follow it, a sentence that says what is seen. anywidget
-// calls render({ model, el }) in JupyterLab, book/_static/live.js on the page; `model` holds what Python
-// gave.
+// A live figure: a state, and plots, controls and a sentence that are drawn from it, all at once and by
+// nothing else. anywidget calls render({ model, el }) in JupyterLab, book/_static/live.js on the page; `model`
+// holds what Python gave.
 
 /** A part of a sentence in the colour of its actor. */
 export const by = (actor, words) => ({ actor, words });
@@ -15,14 +17,16 @@ const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);
  * What Python gave, and how changes go to and fro: anywidget's model.
  * @typedef {{ get: (name: string) => any, set: (name: string, value: any) => void, save_changes: () => void,
  *   on: (name: string, call: () => void) => void, off: (name: string, call: () => void) => void,
- *   onPage?: boolean }} Model
+ *   onPage?: { name: string, first: boolean } }} Model
  * @typedef {{ model: Model, el: HTMLElement }} Given
  * @typedef {any} State the figure's values, by name
  */
 export class Figure {
-  /** @type {((changes: State) => void) | undefined} */ changed; // called before the figure is drawn
+  /** @type {((changes: State) => void) | undefined} */ changed; // called when values have been set
+  /** @type {((state: State) => void) | undefined} */ settle; // sets what follows from other values
+  /** @type {((state: State) => string) | undefined} */ python; // Python that gives the same
   /** @type {(() => State) | undefined} */ extra; // what Python gets besides the state
-  /** @type {(() => void) | undefined} */ onIdle; // called when the hand rests
+  wide = 0; // for which the sentence keeps its height
   /** @type {(() => void) | undefined} */ start; // of the player
   /** @type {(() => void) | undefined} */ stop;
 
@@ -41,6 +45,8 @@ export class Figure {
     this.shadow = this.host.attachShadow({ mode: "open" });
     adoptStyles(this.shadow);
     this.host.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab keeps its single-key commands to itself
+    /** @type {Record<string, (text: string) => any>} */
+    this.reads = {}; // how values are read from an address
     this.root = make("div", { className: "live" });
     this.root.setAttribute("role", "group");
     this.root.setAttribute("aria-label", model.get("alt") || "A figure to play with");
@@ -66,6 +72,14 @@ export class Figure {
     });
   }
 
+  /**
+   * Values without a control that a link carries, and between which numbers they lie.
+   * @param {Record<string, number[]>} ranges
+   */
+  linked(ranges) {
+    for (const [name, range] of Object.entries(ranges)) this.reads[name] = reader(range, this.state[name]);
+  }
+
   /** Change values; the figure is drawn before the next frame, and Python hears of it when the hand rests. */
   set(changes) {
     Object.assign(this.state, changes);
@@ -79,8 +93,6 @@ export class Figure {
     for (const [name, value] of Object.entries({ ...this.state, ...this.extra?.() }))
       if (!same(this.model.get(name), value)) this.model.set(name, structuredClone(value));
     this.model.save_changes();
-    this.host.dataset.state = JSON.stringify(this.state);
-    this.onIdle?.();
     if (this.spoken && this.status.textContent !== this.spoken) this.status.textContent = this.spoken;
   }
 
@@ -91,9 +103,22 @@ export class Figure {
     });
   }
 
+  /** One state for all that is shown: first what follows from it is set, then nothing can change it. */
   paint() {
-    for (const { refresh } of this.parts) refresh(this.state);
-    this.draw(this.state);
+    this.settle?.(this.state);
+    const state = Object.freeze({ ...this.state });
+    this.draw(state);
+    for (const { refresh } of this.parts) refresh(state);
+    this.host.dataset.state = JSON.stringify(state);
+    this.reserve();
+  }
+
+  /** The sentence keeps the height of the longest so far: what stands below it does not jump. */
+  reserve() {
+    if (!this.line) return;
+    const wide = this.root.clientWidth;
+    if (wide !== this.wide) [this.wide, this.line.style.minHeight] = [wide, ""];
+    this.line.style.minHeight = `${this.line.offsetHeight}px`;
   }
 
   /** Plots added from here on stand in a new row, each at least `least` wide. */
@@ -132,6 +157,7 @@ export class Figure {
         ...made.map(({ node: each }) => each),
       );
     this.parts.push(...made);
+    for (const { name, read } of made) if (read) this.reads[name] = read;
     this.root.append(node);
     this.place = null;
     return node;
@@ -148,7 +174,8 @@ export class Figure {
       this.line = make("p", { className: "says", ariaHidden: "true" });
       this.status = make("p", { className: "spoken" }); // told when the hand rests, not at every step of it
       this.status.setAttribute("role", "status");
-      this.root.append(this.line, this.status);
+      this.root.insertBefore(this.line, this.last);
+      this.root.append(this.status);
     }
     this.line.replaceChildren(
       ...parts.flatMap((part) =>
@@ -223,11 +250,76 @@ export class Figure {
     };
   }
 
+  /** The address of this figure as it is: what differs from its beginning, or the preset that says it all. */
+  address() {
+    const { preset } = this.state,
+      names = preset ? ["preset"] : Object.keys(this.reads),
+      given = names
+        .filter((name) => !same(this.state[name], this.first[name]))
+        .map((name) => [name, written(this.state[name])]);
+    return `#${this.model.onPage.name}:${new URLSearchParams(given)}`;
+  }
+
+  /** Take the values that the address gives this figure; what no control could set is left out or made fit. */
+  follow() {
+    const { name, first } = this.model.onPage,
+      [, whose, values] = location.hash.match(/^#(?:([\w-]+):)?(.*)$/) ?? [];
+    if (whose ? whose !== name : !first || !values?.includes("=")) return;
+    const given = new URLSearchParams(values),
+      names = given.has("preset") ? ["preset"] : Object.keys(this.reads).filter((each) => each !== "preset");
+    for (const each of names) {
+      const value = (given.has(each) ? this.reads[each]?.(given.get(each)) : undefined) ?? this.first[each];
+      if (!same(value, this.state[each])) this.set({ [each]: value });
+    }
+    if (whose) requestAnimationFrame(() => this.host.scrollIntoView({ block: "center" }));
+  }
+
+  /** A button that copies a text and says so. */
+  copies(words, text) {
+    let said = words;
+    const say = (now) => {
+      said = now;
+      this.redraw();
+    };
+    return button(
+      () => said,
+      async () => {
+        const what = text(),
+          copied = await navigator.clipboard?.writeText(what).then(
+            () => true,
+            () => false,
+          );
+        say(copied ? "Copied ✓" : "The browser does not let this page copy");
+        setTimeout(() => say(words), 2500);
+      },
+    );
+  }
+
+  /** What stands below every figure: its Python, and on a page a link to its state. */
+  foot() {
+    const copy = [];
+    if (this.python) copy.push(this.copies("Copy the Python", () => this.python(this.state)));
+    if (this.model.onPage)
+      copy.push(
+        this.copies("Copy a link", () => {
+          history.replaceState(null, "", this.address());
+          return location.href;
+        }),
+      );
+    this.last = this.bar(...copy);
+    this.last.classList.add("foot");
+  }
+
   /** The first picture; gives anywidget what tidies up. */
   begin(draw) {
     this.draw = draw;
+    this.first = structuredClone(this.state);
+    this.foot();
     this.paint();
-    this.host.dataset.state = JSON.stringify(this.state);
+    if (this.model.onPage) {
+      window.addEventListener("hashchange", () => this.follow());
+      this.follow();
+    }
     return () => {
       cancelAnimationFrame(this.frame);
       cancelAnimationFrame(this.tick);

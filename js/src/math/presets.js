@@ -116,8 +116,8 @@ export function says({ family, prior, condition, mean, residual }) {
 
 const literal = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value));
 
-/** Values that differ from the defaults: what an address needs. */
-export const changed = (state) =>
+/** Values that differ from the defaults. */
+const changed = (state) =>
   Object.entries(DEFAULTS)
     .filter(([name, value]) => state[name] !== value)
     .map(([name]) => [name, state[name]]);
@@ -153,17 +153,4 @@ export function python(state, step, weights = null) {
     'print(f"L = {loss:.8f}, L* = {best:.8f}, relative excess {loss / best - 1:.3e}")',
   );
   return `${lines.join("\n")}\n`;
-}
-
-/** The state in an address: "#d=3&n=40", or "#preset=trap". */
-export function fromAddress(hash) {
-  const given = Object.fromEntries(new URLSearchParams(hash.replace(/^#/, ""))),
-    found = PRESETS[given.preset] ? { ...presetState(given.preset), preset: given.preset } : {};
-  for (const [name, value] of Object.entries(given)) {
-    const kind = typeof DEFAULTS[name];
-    if (kind === "number" && Number.isFinite(+value)) found[name] = +value;
-    else if (kind === "boolean") found[name] = value === "true";
-    else if (kind === "string") found[name] = value;
-  }
-  return found;
 }
