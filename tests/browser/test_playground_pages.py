@@ -65,8 +65,9 @@ def test_the_state_is_in_the_address(playground, browser, gallery_address):
     page.get_by_label("dimension d").press("ArrowLeft")
     page.get_by_label("residual stream").check()
     state = data(page)["state"]
-    assert page.evaluate("() => location.hash") == "#d=4&residual=true"
     page.get_by_role("button", name="Copy a link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("() => location.hash") == "#playground:d=4&residual=true"
     link = page.evaluate("() => navigator.clipboard.readText()")
     with browser.new_context() as context:
         other = context.new_page()
@@ -75,12 +76,17 @@ def test_the_state_is_in_the_address(playground, browser, gallery_address):
         other.get_by_label("dimension d").press("ArrowRight")
         other.get_by_label("dimension d").press("ArrowLeft")
         assert data(other)["state"] == state
-        other.goto(f"{gallery_address}playground.html#preset=trap")
+        other.goto(f"{gallery_address}playground.html#playground:preset=trap")
         other.reload()
         assert other.get_by_label("Show me").input_value() == "trap"
-        other.evaluate("() => { location.hash = '#preset=two-heads'; }")
+        other.evaluate(
+            "() => { location.hash = '#preset=two-heads'; }"
+        )  # the first figure of a page needs no name
         other.wait_for_timeout(100)
         assert other.get_by_label("Show me").input_value() == "two-heads"
+        other.evaluate("() => { location.hash = '#d=999&n=-4'; }")
+        other.wait_for_timeout(100)
+        assert {key: data(other)["state"][key] for key in ("d", "n")} == {"d": 8, "n": 1}
 
 
 def test_the_copied_python_reproduces_what_is_shown(playground, capsys):
@@ -89,6 +95,7 @@ def test_the_copied_python_reproduces_what_is_shown(playground, capsys):
     for _ in range(3):
         page.get_by_role("button", name="One step").click()
     page.get_by_role("button", name="Copy the Python").click()
+    page.get_by_role("button", name="Copied").wait_for()
     got = data(page)
     assert got["step"] == 3
     exec(page.evaluate("() => navigator.clipboard.readText()"), {})

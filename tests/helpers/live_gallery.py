@@ -45,6 +45,13 @@ HOST = ".lsa-live > div"
 SHOWN = """host => [...host.shadowRoot.querySelectorAll('svg, .says, .grids, .answers')]
     .map(each => each.outerHTML.replaceAll(' held', '')).join('')"""
 
+# All in it, and what controls stand at; not where the hand is, nor the height kept for the sentence.
+ALL = """host => {
+    const live = host.shadowRoot.querySelector('.live'), copy = live.cloneNode(true);
+    for (const says of copy.querySelectorAll('.says, .spoken')) says.removeAttribute('style');
+    const at = [...live.querySelectorAll('input, select')].map(each => [each.value, each.checked]);
+    return copy.outerHTML.replaceAll(' held', '') + JSON.stringify(at); }"""
+
 
 def widget_of(name: str) -> lsa.live.Live:
     """The figure as a chapter would call it."""
@@ -90,6 +97,24 @@ def rest(page: Page) -> None:
 
 def shown(page: Page) -> str:
     return page.locator(HOST).evaluate(SHOWN)
+
+
+def painted(page: Page) -> str:
+    """All that a figure shows, once what is under way has been drawn."""
+    page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
+    return page.locator(HOST).evaluate(ALL)
+
+
+def paint_again(page: Page) -> None:
+    """Make it draw everything anew: its width changes, and changes back."""
+    for width in ("97%", ""):
+        page.locator(HOST).evaluate("(host, width) => { host.style.width = width; }", width)
+        for _ in range(2):
+            page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
+
+
+def state(page: Page) -> dict:
+    return json.loads(page.locator(HOST).get_attribute("data-state"))
 
 
 def controls(page: Page, kind: str) -> Iterator[Locator]:

@@ -44,7 +44,7 @@ export function render(given) {
   fig.row("15rem");
   const plane = fig.plot({
     title: "A prompt and its image",
-    note: "violet: y > 0, orange: y < 0",
+    note: "violet: y > 0; grey, with a minus: y < 0",
     equal: true,
     x: [-2.4, 2.4],
     y: [-2.1, 2.1],
@@ -106,6 +106,7 @@ export function render(given) {
           handle(`example ${i + 1}`, x, {
             size: 6 + 2 * Math.min(Math.abs(y), 2),
             colour: tint(Math.sign(y) * (0.5 + 0.3 * Math.abs(y))),
+            negative: y < 0,
             says: `x = (${short(x[0])}, ${short(x[1])}), y = ${short(y)}`,
             move: (to) => fig.set({ points: points.map((old, k) => (k === i ? actOn(-degrees, to) : old)) }),
           }),

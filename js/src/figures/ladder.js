@@ -32,7 +32,7 @@ export function render(given) {
   });
   fig.controls([
     slider("k", { label: "steps k", min: 1, max: MOST, whole: true, actor: "gd" }),
-    slider("noise_variance", { label: "noise σ²", min: 0, max: 5, step: 0.05, actor: "bayes" }),
+    slider("noise_variance", { label: "noise σ²", min: 0, max: 5, step: 0.05 }),
     slider("n", { label: "examples n", min: 1, max: 60, whole: true }),
     slider("d", { label: "dimension d", min: 1, max: 20, whole: true }),
   ]);

@@ -9,7 +9,7 @@ import { landmarks, stepLoss, weightsAt } from "../math/steps.js";
 
 const LINES = [
   ["sum", "layer", "sum"],
-  ["mean", "gd", "mean"],
+  ["mean", "accent", "mean"],
   ["nulls", "theory", "mean + null keys"],
 ];
 
@@ -75,10 +75,9 @@ export function render(given) {
         ...LINES.map(([who, actor]) =>
           dots(now[who] < tall ? [[seen, now[who]]] : [], { actor, size: 6, opacity: 1 }),
         ),
-        text([seen, 0], "n′", { shift: [13, -13], actor: "accent", strong: true }),
+        text([seen, 0], "n′", { shift: [13, -13], strong: true }),
         handle("length", [seen, 0], {
           label: "examples in the prompt",
-          actor: "accent",
           along: "x",
           says: short(seen),
           bounds: [
@@ -97,7 +96,7 @@ export function render(given) {
       `Trained with ${n} examples, tested with ${short(seen)}${times}: the `,
       by("layer", `sum loses ${short(now.sum, 4)}`),
       ", the ",
-      by("gd", `mean ${short(now.mean, 4)}`),
+      by("accent", `mean ${short(now.mean, 4)}`),
       ", the ",
       by("theory", `mean with ${short(nulls)} null keys ${short(now.nulls, 4)}`),
       `; without any context it is ${short(silent, 4)}. `,

@@ -99,7 +99,7 @@ export function render(given) {
   });
   const plane = fig.plot({
     title: "The examples",
-    note: "drag them; violet: y > 0, orange: y < 0",
+    note: "drag them; violet: y > 0; grey, with a minus: y < 0",
     equal: true,
     x: [-REACH, REACH],
     y: [-2.6, 2.6],
@@ -221,6 +221,7 @@ export function render(given) {
         says: `x = (${short(place[0])}, ${short(place[1])}), y = ${short(ys[k])}`,
         size: 5 + 3 * Math.min(Math.abs(ys[k]), 3),
         colour: tint(Math.sign(ys[k]) * (0.45 + 0.3 * Math.abs(ys[k]))),
+        negative: ys[k] < 0,
         move: (to) => fig.set({ places: s.places.map((old, i) => (i === k ? to : old)) }),
         remove: () => fewer(k),
       }),

@@ -1,4 +1,5 @@
 import { button, choice, menu, slider } from "../kit/controls.js";
+import { short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
 import { cells, text } from "../kit/marks.js";
 import { action, average, dimension, MODELS, randomTensor } from "../math/average.js";
@@ -27,6 +28,11 @@ const MEANING = {
   },
 };
 
+// One scale for both panels, by the root, so that small numbers keep a colour.
+const MOST = 2,
+  STEPS = [-2, -1, -0.3, -0.05, 0, 0.05, 0.3, 1, 2];
+const rooted = (matrix) => matrix.map((row) => row.map((x) => Math.sign(x) * Math.sqrt(Math.abs(x) / MOST)));
+
 const written = (letters, names) =>
   [...new Set(letters)]
     .map((k) => {
@@ -39,13 +45,13 @@ const written = (letters, names) =>
 export function render(given) {
   const fig = new Figure(given, { model: "linear", d: 3, group: "orthogonal", progress: 1, seed: 1 });
   fig.linked({ seed: [0, 1e9] });
-  let key = null,
+  let known = null,
     acting,
     left;
   const prepare = ({ model, d, group }) => {
     const now = [model, d, group].join();
-    if (now === key) return;
-    key = now;
+    if (now === known) return;
+    known = now;
     acting = action(model, group, d);
     left = Math.round(dimension(acting));
   };
@@ -88,6 +94,8 @@ export function render(given) {
   const plain = { axes: false, equal: true, legend: false, tallest: 330 },
     before = fig.plot({ title: "Random weights", ...plain }),
     after = fig.plot({ title: "Averaged over the group", ...plain });
+  fig.row();
+  const key = fig.plot({ note: "the colours of both", axes: false, legend: false, tallest: 22 });
   fig.controls([
     menu("group", { label: "group", options: GROUPS }),
     slider("progress", {
@@ -125,16 +133,20 @@ export function render(given) {
             }),
           ]),
     ];
-    const most = Math.max(0.4, ...mean.flat().map(Math.abs));
     before.show({
       ...frame,
-      marks: [cells(T, { limit: 2 }), ...labels],
+      marks: [cells(rooted(T)), ...labels],
       alt: `A matrix of ${rows.length * columns.length} random weights.`,
     });
     after.show({
       ...frame,
-      marks: [cells(mean, { limit: most }), ...labels],
+      marks: [cells(rooted(mean)), ...labels],
       alt: `Its average over ${count} elements of the group.`,
+    });
+    key.show({
+      x: [0, STEPS.length],
+      marks: [cells(rooted([STEPS]), { at: [0, 1], numbers: (_, __, j) => short(STEPS[j]) })],
+      alt: "The colours of the numbers from −2 to 2.",
     });
     const all = s.model === "linear" ? MEANING.linear : MEANING.scores,
       done = count === acting.length;

@@ -1,7 +1,7 @@
 import { button, menu, slider, toggle } from "../kit/controls.js";
 import { short, svg } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
-import { arrow, dots, graph, handle, text, tint } from "../kit/marks.js";
+import { arrow, dots, graph, handle, minus, text, tint } from "../kit/marks.js";
 import { stepWeights } from "../math/context.js";
 import { dot, normals } from "../math/linalg.js";
 import { planar, planarMoments, stepLoss } from "../math/planar.js";
@@ -58,6 +58,7 @@ const labelled = (xs, ys, limit) => ({
         fill: tint((Math.sign(ys[k]) * 0.25 + ys[k]) / limit),
       }),
       svg("circle", { cx: plot.X(x[0]), cy: plot.Y(x[1]), r: 6, class: "line ink", "stroke-width": 1.3 }),
+      ...(ys[k] < 0 ? [minus(plot.X(x[0]), plot.Y(x[1]), 3)] : []),
     ]),
 });
 
@@ -86,7 +87,7 @@ export function render(given) {
   fig.row("17rem");
   const plane = fig.plot({
     title: "The plane, from above",
-    note: "violet: f > 0, orange: f < 0",
+    note: "violet: f > 0; grey, with a minus: f < 0",
     equal: true,
     x: [-REACH, REACH],
     y: [-REACH, REACH],

@@ -68,8 +68,8 @@ export function render(given) {
       marks: [
         rule({ x: Math.exp(k / 10) }),
         level(floor, { actor: "theory", label: "floor", width: 1.8 }),
-        level(linear, { actor: "gd", label: "linear" }),
-        line(curves[0], { actor: "accent", label: "one head", dash: "7 3" }),
+        level(linear, { actor: "muted", label: "linear", dash: "1 3" }),
+        line(curves[0], { actor: "accent", label: "one head" }),
         line(curves[1], { actor: "layer", label: "± pair" }),
         dots([best[0]], { actor: "accent", size: 6, opacity: 1 }),
         dots([best[1]], { actor: "layer", size: 6, opacity: 1 }),
@@ -87,7 +87,7 @@ export function render(given) {
       by("layer", `the pair ${short(now[1][1], 4)}`),
       `. The pair is best near β = ${short(best[1][0], 2)} with ${short(best[1][1], 4)}, ` +
         `a little below its limit ${short(limit, 4)} at β → 0. `,
-      by("gd", `Linear attention loses ${short(linear, 4)}`),
+      by("muted", `Linear attention loses ${short(linear, 4)}`),
       `; nothing that sees scores alone loses less than ${short(floor, 4)}.`,
     );
     fig.numbers({ head: now[0][1], pair: now[1][1], linear, floor });

@@ -183,7 +183,7 @@ export const menu =
 export const choice =
   (name, { label, options, when }) =>
   (fig) => {
-    const inputs = options.map(([value]) => make("input", { type: "radio", name, value }));
+    const inputs = options.map(([value]) => make("input", { type: "radio", name, value: String(value) }));
     const node = make(
       "div",
       { className: "choice" },

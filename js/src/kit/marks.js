@@ -272,10 +272,14 @@ export const legend = (entries) => ({
     ),
 });
 
-// negative orange, positive violet, zero the page itself: as in lsa.figures
-const [negative, positive] = [palette.negative, palette.positive].map(({ figure }) =>
-  [1, 3, 5].map((i) => Number.parseInt(figure.slice(i, i + 2), 16)).join(","),
+// Positive violet, negative grey, zero the page itself. Orange is gradient descent's.
+const [negative, positive] = ["#808080", palette.positive.figure].map((colour) =>
+  [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16)).join(","),
 );
+/** The sign of what is negative, for those who do not see the colour. */
+export const minus = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ half) =>
+  svg("path", { class: "minus", d: `M${x - half},${y}h${2 * half}` });
+
 /** @param {number} x */
 export const tint = (x) => `rgba(${x < 0 ? negative : positive},${Math.min(Math.abs(x), 1) * 0.85})`;
 
@@ -305,7 +309,10 @@ export const cells = (matrix, { at: [x0, y0] = [0, 0], limit = 1, numbers } = {}
           fill: tint(value / limit),
           class: "cell",
         });
-        if (!numbers) return [box];
+        if (!numbers)
+          return value < -0.03 * limit
+            ? [box, minus((left + right) / 2, (top + bottom) / 2, (right - left) / 5)]
+            : [box];
         return [
           box,
           svg(
@@ -361,11 +368,11 @@ export const contours = (f, levels, { actor = "muted", width = 1.2, grid = 48, o
 
 /**
  * A point to drag, by pointer or arrow keys: `move([x, y])` hears of it; `along` "x" or "y" keeps it on a
- * line.
+ * line; a `negative` one has a minus on it.
  * @param {string} name
  * @param {number[]} at
  * @param {{ move: (to: number[]) => void, label?: string, actor?: string, size?: number, colour?: string,
- *   says?: string, along?: "x" | "y", bounds?: number[][], remove?: () => void }} how
+ *   says?: string, negative?: boolean, along?: "x" | "y", bounds?: number[][], remove?: () => void }} how
  * @returns {Mark}
  */
 export const handle = (name, at, { move, label = name, actor = "ink", ...more }) => ({

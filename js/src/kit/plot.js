@@ -1,5 +1,6 @@
 import { clamp } from "../math/scalar.js";
 import { power, rich, short, spoken, svg } from "./dom.js";
+import { minus } from "./marks.js";
 import { decades, scale, spread, textWidth, ticks } from "./scales.js";
 import { DASHES } from "./style.js";
 
@@ -14,7 +15,7 @@ const REACH = 22; // pixels from a handle's middle within which it is taken hold
  * @typedef {"aspect" | "tallest" | "x" | "y" | "xLog" | "yLog" | "equal" | "axes" | "legend"} Frame
  * @typedef {"xLabel" | "yLabel" | "xTicks" | "yTicks" | "xText" | "yText" | "tap"} Texts
  * @typedef {Partial<Pick<Plot, Frame | Texts>> & { title?: string, note?: string }} PlotOptions
- * @typedef {{ kind?: string, layer?: string, name?: string, at?: number[], size?: number, actor?: string, label?: string,
+ * @typedef {{ kind?: string, layer?: string, name?: string, at?: number[], size?: number, colour?: string, negative?: boolean, says?: string, actor?: string, label?: string,
  *   dash?: string, ends?: (plot: Plot) => number, draw?: (plot: Plot) => any, whole?: boolean,
  *   taken?: (plot: Plot) => number[][], along?: "x" | "y", bounds?: number[][], remove?: () => void,
  *   move?: (to: number[]) => void }} Mark
@@ -285,6 +286,7 @@ export class Plot {
       const knob = node.querySelector(".knob");
       knob.setAttribute("r", size);
       knob.style.fill = mark.colour ?? "";
+      node.querySelector(".minus").setAttribute("visibility", mark.negative ? "visible" : "hidden");
       node.querySelector(".ring").setAttribute("r", size + 5);
       node.setAttribute("aria-label", spoken(mark.label ?? mark.name));
       node.setAttribute("aria-valuetext", mark.says ?? `${short(x)}, ${short(y)}`);
@@ -299,6 +301,7 @@ export class Plot {
       svg("circle", { class: "reach", r: REACH }),
       svg("circle", { class: "ring" }),
       svg("circle", { class: "knob" }),
+      minus(0, 0, 4),
     );
     const held = { node };
     this.knobs.append(node);

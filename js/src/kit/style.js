@@ -9,7 +9,7 @@ const { layer, gd, bayes, theory, experiment } = palette;
 /** @type {Record<string, string>} */
 export const DASHES = Object.fromEntries(
   // twice the pattern of lsa.figures: a line of 2 points is about 2.5 pixels wide
-  Object.entries({ layer, gd, bayes, theory }).map(([actor, { dash }]) => [
+  Object.entries({ layer, gd, bayes, theory, accent: { dash: [3.5, 1.5] } }).map(([actor, { dash }]) => [
     actor,
     dash.map((x) => 2 * x).join(" "),
   ]),
