@@ -48,7 +48,8 @@ SHOWN = """host => [...host.shadowRoot.querySelectorAll('svg, .says, .grids, .an
 # All in it, and what controls stand at; not where the hand is, nor the height kept for the sentence.
 ALL = """host => {
     const live = host.shadowRoot.querySelector('.live'), copy = live.cloneNode(true);
-    for (const says of copy.querySelectorAll('.says, .spoken')) says.removeAttribute('style');
+    for (const says of copy.querySelectorAll('.says')) says.removeAttribute('style');
+    for (const spoken of copy.querySelectorAll('.spoken')) spoken.remove(); // it is told a little later
     const at = [...live.querySelectorAll('input, select')].map(each => [each.value, each.checked]);
     return copy.outerHTML.replaceAll(' held', '') + JSON.stringify(at); }"""
 

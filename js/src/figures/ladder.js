@@ -2,6 +2,7 @@ import { button, slider } from "../kit/controls.js";
 import { short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
 import { dots, graph, line, rule, text } from "../kit/marks.js";
+import { ladderPython } from "../math/python.js";
 import { eigenvalues, gaussNodes, jacobi, ladderLoss, limitLoss, recovered } from "../math/wishart.js";
 
 // What k steps of gradient descent recover of each direction, next to ridge, and the ladder of their losses.
@@ -14,6 +15,7 @@ const written = (numbers, digits = 3) => numbers.map((x) => short(x, digits)).jo
 export function render(given) {
   const fig = new Figure(given, { n: 10, d: 5, noise_variance: 0.25, k: 3, seed: 1 });
   fig.linked({ seed: [0, 1e9] });
+  fig.python = ladderPython;
   fig.row("19rem");
   const filter = fig.plot({
     title: "What is recovered of w",

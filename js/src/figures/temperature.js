@@ -2,6 +2,7 @@ import { slider } from "../kit/controls.js";
 import { short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
 import { dots, line, rule } from "../kit/marks.js";
+import { temperaturePython } from "../math/python.js";
 import { scoreFloor, softmaxLosses } from "../math/scores.js";
 
 // The exact loss of softmax attention against its inverse temperature β: one head, the ± pair, and linear
@@ -22,6 +23,7 @@ const level = (value, look) =>
 export function render(given) {
   const { lengths, from, rows } = given.model.get("table");
   const fig = new Figure(given, { length: lengths.indexOf(10), d: 2, noise_variance: 0.25, k: 0 });
+  fig.python = (s) => temperaturePython({ ...s, n: lengths[s.length], beta: Math.exp(s.k / 10) });
   const plot = fig.plot({
     x: [Math.exp(LOW / 10), Math.exp(HIGH / 10)],
     xLog: true,

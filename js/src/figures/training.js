@@ -5,6 +5,7 @@ import { cells, dots, line, rule, text } from "../kit/marks.js";
 import { Adam, randomWeights } from "../math/descend.js";
 import { atAngle, trapAngles } from "../math/landscape.js";
 import { Objective, predict } from "../math/loss.js";
+import { trainingPython } from "../math/python.js";
 import { clamp } from "../math/scalar.js";
 import { makeTask, samplePrompts } from "../math/task.js";
 
@@ -20,6 +21,7 @@ const STEPS = 400,
 export function render(given) {
   const fig = new Figure(given, { show: "weights", d: 5, n: 10, noise_variance: 0.25, seed: 1, step: 15 });
   fig.linked({ seed: [0, 1e9] });
+  fig.python = trainingPython;
   const weights = fig.state.show === "weights";
   let key = null,
     task,

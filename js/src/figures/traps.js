@@ -6,6 +6,7 @@ import { Adam, randomWeights } from "../math/descend.js";
 import { angleOf, atAngle, leastLoss, trapAngles } from "../math/landscape.js";
 import { normals } from "../math/linalg.js";
 import { Objective } from "../math/loss.js";
+import { trapsPython } from "../math/python.js";
 import { clamp } from "../math/scalar.js";
 import { makeTask } from "../math/task.js";
 
@@ -20,6 +21,7 @@ const RUNS = 12,
 export function render(given) {
   const fig = new Figure(given, { d: 2, n: 6, noise_variance: 0.3, heads: 1, angle: 74, seed: 1 });
   fig.linked({ angle: [0, 90], seed: [0, 1e9] });
+  fig.python = (s) => trapsPython({ ...s, heads: Math.min(s.heads, s.d + 1) });
   let runs = [],
     done = 0;
   const taskOf = ({ d, n, noise_variance: noise, heads }) => ({ d, n, noise, heads: Math.min(heads, d + 1) });

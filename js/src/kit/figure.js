@@ -106,11 +106,14 @@ export class Figure {
   /** One state for all that is shown: first what follows from it is set, then nothing can change it. */
   paint() {
     this.settle?.(this.state);
-    const state = Object.freeze({ ...this.state });
+    const state = Object.freeze({ ...this.state }),
+      held = this.shadow.activeElement?.matches("input[type=range]") ? this.shadow.activeElement : null,
+      top = held?.getBoundingClientRect().top;
     this.draw(state);
     for (const { refresh } of this.parts) refresh(state);
     this.host.dataset.state = JSON.stringify(state);
     this.reserve();
+    if (held) window.scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" }); // stays in the hand
   }
 
   /** The sentence keeps the height of the longest so far: what stands below it does not jump. */
@@ -250,10 +253,14 @@ export class Figure {
     };
   }
 
+  /** The names of the values that a link carries, unless a preset stands for them all. */
+  own() {
+    return Object.keys(this.reads).filter((name) => name !== "preset");
+  }
+
   /** The address of this figure as it is: what differs from its beginning, or the preset that says it all. */
   address() {
-    const { preset } = this.state,
-      names = preset ? ["preset"] : Object.keys(this.reads),
+    const names = this.state.preset ? ["preset"] : this.own(),
       given = names
         .filter((name) => !same(this.state[name], this.first[name]))
         .map((name) => [name, written(this.state[name])]);
@@ -266,8 +273,8 @@ export class Figure {
       [, whose, values] = location.hash.match(/^#(?:([\w-]+):)?(.*)$/) ?? [];
     if (whose ? whose !== name : !first || !values?.includes("=")) return;
     const given = new URLSearchParams(values),
-      names = given.has("preset") ? ["preset"] : Object.keys(this.reads).filter((each) => each !== "preset");
-    for (const each of names) {
+      preset = this.reads.preset?.(given.get("preset") ?? "");
+    for (const each of preset ? ["preset"] : this.own()) {
       const value = (given.has(each) ? this.reads[each]?.(given.get(each)) : undefined) ?? this.first[each];
       if (!same(value, this.state[each])) this.set({ [each]: value });
     }
