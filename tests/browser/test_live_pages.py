@@ -165,6 +165,20 @@ def test_answers_a_finger(phone):
     hand(phone, touch_drag, phone.touchscreen.tap)
 
 
+def test_home_and_end_lead_to_the_ends(seen):
+    page = seen.look(width=1000)
+    for knob in controls(page, ".handle"):
+        if name_of(knob) == "direction of f":  # turns: there are no ends
+            continue
+        for end, on in (("Home", "ArrowLeft"), ("End", "ArrowRight")):
+            knob.press(end)
+            painted(page)
+            there = knob.get_attribute("transform")
+            knob.press(on)
+            painted(page)
+            assert knob.get_attribute("transform") == there, name_of(knob)
+
+
 def scrolled(page: Page) -> float:
     return page.evaluate("() => scrollY")
 
@@ -228,7 +242,7 @@ def test_a_slider_follows_the_finger(phone):
         finger(phone, (x, y), (by, 6))
         rest(phone)
         moved = (float(slider.input_value()) - at) * (box["width"] - 18)
-        assert slider.bounding_box()["y"] == pytest.approx(box["y"], abs=1), f"{name_of(slider)!r} runs away"
+        assert slider.bounding_box()["y"] == pytest.approx(box["y"], abs=2), f"{name_of(slider)!r} runs away"
         assert moved == pytest.approx(by, abs=25), name_of(slider)  # some move in coarse steps
         before = scrolled(phone)
         finger(phone, (box["x"] + box["width"] / 2, y), (2, -120))
@@ -317,14 +331,15 @@ def test_what_is_said_is_what_is_drawn(visit, name):
                 assert control.input_value() == written, change
             elif (name, key) not in READ_OTHERWISE:
                 said = control.get_attribute("aria-valuetext").replace("·10", "e").translate(POWER)
-                assert float(said.rstrip("°")) == pytest.approx(value, rel=6e-3, abs=1e-9), change
+                digits = 5e-2 if "e" in said else 6e-3
+                assert float(said.rstrip("°")) == pytest.approx(value, rel=digits, abs=1e-9), change
 
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_moves_under_a_slider(seen, width):
     page = seen.look(width=width)
     heights = (
-        """host => [...host.shadowRoot.querySelectorAll('svg')].map(svg => svg.getAttribute('height'))"""
+        """host => [...host.shadowRoot.querySelectorAll('svg')].map(svg => +svg.getAttribute('height'))"""
     )
     for slider in controls(page, "input[type=range]"):
         slider.focus()
@@ -332,8 +347,9 @@ def test_nothing_moves_under_a_slider(seen, width):
         for key in ("Home", "PageUp", "PageUp", "PageUp", "PageUp", "PageUp", "PageUp", "End"):
             page.keyboard.press(key)
             painted(page)
-            found.append((page.locator(HOST).evaluate(heights), round(slider.bounding_box()["y"])))
-        assert all(each == found[0] for each in found), (name_of(slider), found)
+            found.append([slider.bounding_box()["y"], *page.locator(HOST).evaluate(heights)])
+        for each in found:
+            assert each == pytest.approx(found[0], abs=2), name_of(slider)
 
 
 # ---- links and Python ----

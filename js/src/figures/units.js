@@ -26,11 +26,11 @@ export function render(given) {
     Object.fromEntries(Object.entries(table).map(([name, { label }]) => [name, label]));
   const form = fig.controls([
     menu("law", { label: "inputs x", options: names(LAWS) }),
-    field("size", { label: "their b", min: 1e-6, step: "any" }),
-    field("d", { label: "dimension d", min: 1, whole: true }),
-    field("n", { label: "examples n", min: 1, whole: true }),
-    field("prior_variance", { label: "variance of w_j", min: 1e-9 }),
-    field("noise_variance", { label: "noise σ²", min: 0 }),
+    field("size", { label: "their b", min: 1e-6, max: 1e6 }),
+    field("d", { label: "dimension d", min: 1, max: 1e6, whole: true }),
+    field("n", { label: "examples n", min: 1, max: 1e6, whole: true }),
+    field("prior_variance", { label: "variance of w_j", min: 1e-9, max: 1e6 }),
+    field("noise_variance", { label: "noise σ²", min: 0, max: 1e6 }),
     menu("loss", { label: "your loss is", options: names(OUTPUTS.loss) }),
     menu("step", { label: "your step is on", options: names(OUTPUTS.step) }),
   ]);

@@ -67,7 +67,7 @@ export const slider =
         near = log && !whole ? +x.toPrecision(3) : min + Math.round((x - min) / by) * by;
       return clamp(+near.toPrecision(10), min, max);
     };
-    const set = (x) => fig.set({ [name]: round(x) });
+    const set = (x) => fig.set({ [name]: round(x) }, input);
     input.addEventListener("input", () => set(to(+input.value)));
     input.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[
@@ -141,7 +141,7 @@ export const field =
       name,
       read,
       refresh: (state) => {
-        if (fig.shadow.activeElement !== input) input.value = state[name];
+        if (!input.value || +input.value !== state[name]) input.value = state[name]; // else as it was typed
         node.hidden = !(when?.(state) ?? true);
       },
     };

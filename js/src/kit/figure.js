@@ -26,6 +26,7 @@ export class Figure {
   /** @type {((state: State) => void) | undefined} */ settle; // sets what follows from other values
   /** @type {((state: State) => string) | undefined} */ python; // Python that gives the same
   /** @type {(() => State) | undefined} */ extra; // what Python gets besides the state
+  /** @type {{ control: Element, top: number } | null} */ held = null;
   wide = 0; // for which the sentence keeps its height
   /** @type {(() => void) | undefined} */ start; // of the player
   /** @type {(() => void) | undefined} */ stop;
@@ -80,8 +81,14 @@ export class Figure {
     for (const [name, range] of Object.entries(ranges)) this.reads[name] = reader(range, this.state[name]);
   }
 
-  /** Change values; the figure is drawn before the next frame, and Python hears of it when the hand rests. */
-  set(changes) {
+  /**
+   * Change values; the figure is drawn before the next frame, and Python hears of it when the hand rests. The
+   * `control` in the hand stays there, whatever grows above it.
+   * @param {State} changes
+   * @param {Element | null} control
+   */
+  set(changes, control = null) {
+    if (control) this.held ??= { control, top: control.getBoundingClientRect().top };
     Object.assign(this.state, changes);
     this.changed?.(changes);
     this.redraw();
@@ -106,14 +113,16 @@ export class Figure {
   /** One state for all that is shown: first what follows from it is set, then nothing can change it. */
   paint() {
     this.settle?.(this.state);
-    const state = Object.freeze({ ...this.state }),
-      held = this.shadow.activeElement?.matches("input[type=range]") ? this.shadow.activeElement : null,
-      top = held?.getBoundingClientRect().top;
+    const state = Object.freeze({ ...this.state });
     this.draw(state);
     for (const { refresh } of this.parts) refresh(state);
     this.host.dataset.state = JSON.stringify(state);
     this.reserve();
-    if (held) window.scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" }); // stays in the hand
+    if (this.held) {
+      const { control, top } = this.held;
+      window.scrollBy({ top: control.getBoundingClientRect().top - top, behavior: "instant" });
+      this.held = null;
+    }
   }
 
   /** The sentence keeps the height of the longest so far: what stands below it does not jump. */

@@ -15,7 +15,8 @@ const REACH = 22; // pixels from a handle's middle within which it is taken hold
  * @typedef {"aspect" | "tallest" | "x" | "y" | "xLog" | "yLog" | "equal" | "axes" | "legend"} Frame
  * @typedef {"xLabel" | "yLabel" | "xTicks" | "yTicks" | "xText" | "yText" | "tap"} Texts
  * @typedef {Partial<Pick<Plot, Frame | Texts>> & { title?: string, note?: string }} PlotOptions
- * @typedef {{ kind?: string, layer?: string, name?: string, at?: number[], size?: number, colour?: string, negative?: boolean, says?: string, actor?: string, label?: string,
+ * @typedef {{ kind?: string, layer?: string, name?: string, at?: number[], size?: number, colour?: string,
+ *   negative?: boolean, says?: string, actor?: string, label?: string,
  *   dash?: string, ends?: (plot: Plot) => number, draw?: (plot: Plot) => any, whole?: boolean,
  *   taken?: (plot: Plot) => number[][], along?: "x" | "y", bounds?: number[][], remove?: () => void,
  *   move?: (to: number[]) => void }} Mark
@@ -120,6 +121,7 @@ export class Plot {
    * @param {{ x?: number[], y?: number[], marks: Mark[], alt: string }} picture
    */
   show({ x = this.given.x, y = this.given.y, marks, alt }) {
+    this.width ||= this.node.parentElement.getBoundingClientRect().width; // newly shown
     if (!this.width) return;
     Object.assign(this, { x, y });
     const named = marks.filter(({ label, ends }) => label && ends),
