@@ -182,7 +182,7 @@ export function render(given) {
   });
   const scatter = fig.plot({
     title: "Predictions",
-    note: `across: one GD step, up: the layer; ${PROMPTS} prompts`,
+    note: `across: one GD step, ŷ_{GD}; up: the layer, ŷ; ${PROMPTS} prompts`,
     aspect: 0.62,
     legend: false,
   });

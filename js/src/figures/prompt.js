@@ -159,7 +159,7 @@ export function render(given) {
       actor: "gd",
       mark: (s) => [best(s), "η*"],
     }),
-    slider("noise_variance", { label: "noise σ²", min: 0.01, max: 2, log: true, actor: "bayes" }),
+    slider("noise_variance", { label: "noise σ²", min: 0.01, max: 2, log: true }),
     toggle("hold", { label: "keep η at η*", actor: "gd" }),
   ]);
   fig.bar(

@@ -38,10 +38,11 @@ export class Grid {
     if (move) this.listen(move);
   }
 
-  /** Colours, full at ±1. */
+  /** Colours, full at ±1, and the sign of what is negative. */
   paint(values) {
     this.cells.forEach((cell, k) => {
       cell.style.background = tint(values[k]);
+      cell.textContent = values[k] < -0.03 ? "−" : "";
     });
   }
 
