@@ -25,7 +25,7 @@ RUN = "*Run ▸ Run All Cells* brings the figures to life"
 HOW = f"""The chapters in reading order. In a chapter, {RUN}. Code that is not the point is folded:
 click on it. So are the solutions: a button below each heading opens one. Change a number, run its cell again,
 and look."""
-MIMES = ("text/plain", "text/html", "image/png", "image/svg+xml", "application/vnd.jupyter.widget-view+json")
+MIMES = ("text/plain", "text/html", "image/png", "image/svg+xml")
 
 
 class NotebookBuilder(Builder):
