@@ -13,8 +13,8 @@ import nbformat
 import notebooks
 import pytest
 import yaml
-from formulas import ACTORS
 from helpers.lab import OpenChapter, jupyterlab, open_lab
+from plain_markdown import ACTORS
 from playwright.sync_api import Locator
 
 from lsa.show.live.widget import MIME
