@@ -123,7 +123,8 @@ def write_notebooks(check: bool = False) -> list[str]:
     with alone():
         made = build("notebook")
         texts = {name: (made / f"{name}.ipynb").read_text(encoding="utf-8") for name in [*chapters(), INDEX]}
-    differ = [name for name, text in texts.items() if not is_stored(target(name), text)]
+    stored = {path.stem: path.read_text(encoding="utf-8") for path in BOOK.glob("*.ipynb")}
+    differ = [name for name, text in texts.items() if stored.get(name) != text]
     if not check:
         for name in differ:
             contents.write_whole(target(name), texts[name])
@@ -131,10 +132,6 @@ def write_notebooks(check: bool = False) -> list[str]:
         for path in RUNS.glob("*.ipynb"):
             path.unlink()
     return differ
-
-
-def is_stored(path: Path, text: str) -> bool:
-    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 # ---- what need not be done again ----
@@ -149,9 +146,7 @@ def digest(start: str, paths: list[Path]) -> str:
 
 
 def package() -> list[Path]:
-    return sorted(
-        path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".css", ".json")
-    )
+    return sorted(path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".json"))
 
 
 def fingerprint(name: str) -> str:

@@ -65,10 +65,7 @@ def add_launch_buttons(app: Sphinx, config: Config) -> None:
     if found := repository():
         url, branch = found
         options |= {"repository_url": url, "repository_branch": branch, "use_repository_button": True}
-        options["launch_buttons"] = {
-            **options.get("launch_buttons", {}),
-            "binderhub_url": "https://mybinder.org",
-        }
+        options.setdefault("launch_buttons", {})["binderhub_url"] = "https://mybinder.org"
 
 
 def drop_icon_script(app: Sphinx, error: Exception | None) -> None:

@@ -136,10 +136,8 @@ class Chapter(Markdown):
 
 def take_any_output(app: Sphinx, config: Config) -> None:
     """myst-nb asks which form of an output a builder prefers; this one looks at none."""
-    config.nb_mime_priority_overrides = [
-        *config.nb_mime_priority_overrides,
-        *(("notebook", each, 1) for each in MIMES),
-    ]
+    any_of_them = [("notebook", each, 1) for each in MIMES]
+    config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, *any_of_them]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

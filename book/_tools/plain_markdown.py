@@ -23,15 +23,8 @@ ACTORS = {name: (look.get("both", ""), look["line"]) for name, look in PALETTE.i
 BOX = "border-left: 4px {1} {0}; padding: 0.1em 1em; margin: 1em 0"
 ASIDE = "font-size: 0.9em; padding-left: 1em; margin-left: 40%; border-left: 1px solid #777777"
 MEANT = r"([\\`*$]|<(?=[\w/!])|(?<!\w)_|_(?!\w)|\](?=[(:]))"  # what Markdown would not take as it is
-AROUND = {
-    "emphasis": "*{}*",
-    "strong": "**{}**",
-    "literal_strong": "**`{}`**",
-    "subscript": "<sub>{}</sub>",
-    "superscript": "<sup>{}</sup>",
-    "inline": "{}",
-    "target": "{}",
-}
+AROUND = {"emphasis": "*{}*", "strong": "**{}**", "literal_strong": "**`{}`**"}
+AROUND |= {"inline": "{}", "target": "{}", "subscript": "<sub>{}</sub>", "superscript": "<sup>{}</sup>"}
 
 
 class Markdown:
