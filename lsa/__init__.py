@@ -32,7 +32,6 @@ from .transformer import LinearTransformer, step_polynomial
 
 if TYPE_CHECKING:
     from .show import figures, live
-    from .show.explore import explore
     from .show.live import Playground
 
 __version__ = "1.0.0"
@@ -68,7 +67,6 @@ __all__ = [
     "Uniform",
     "compare",
     "estimate_moments",
-    "explore",
     "figures",
     "fit",
     "fit_samples",
@@ -93,11 +91,13 @@ __all__ = [
     "traps",
 ]
 
-# What is shown is loaded when asked for: plotting and widgets take longer to load than the science.
-_SHOWN = {"Playground": "live", "explore": "explore", "figures": "figures", "live": "live"}
+# What is shown is loaded when asked for: figures take longer to load than the science.
+_SHOWN = {"Playground": "live", "figures": "figures", "live": "live"}
 
 
 def __getattr__(name: str):
+    if name == "explore":
+        raise AttributeError("lsa.explore is gone: ipywidgets.interact draws figures of your own")
     if name not in _SHOWN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -15,7 +15,6 @@ BOOK, BUILD = ROOT / "book", ROOT / "_build"
 RUNS = BUILD / "runs"  # chapters that have run, until their notebooks are written
 INDEX = "0-START-HERE"
 HINT = "# Show the code\n"  # JupyterLab shows the first line of a folded cell
-WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -68,7 +67,6 @@ def merge_outputs(notebook: nbformat.NotebookNode, run: nbformat.NotebookNode) -
         raise ValueError("a stored notebook has other code than its source: run `make notebooks`")
     for cell, done in zip(new, old, strict=True):
         cell.outputs, cell.execution_count = done.outputs, done.execution_count
-    notebook.metadata = run.metadata
     return notebook
 
 

@@ -11,11 +11,12 @@ chapter may be named in any other. If a chapter fails, no notebook is written, b
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import hashlib
+import io
 import json
 import os
-import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -23,31 +24,18 @@ from pathlib import Path
 
 import contents
 import nbformat
-from contents import (
-    BOOK,
-    BUILD,
-    INDEX,
-    METADATA,
-    ROOT,
-    RUNS,
-    WIDGET_STATE,
-    chapters,
-    read_source,
-    source,
-    target,
-    write_whole,
-)
+from contents import BOOK, BUILD, INDEX, METADATA, ROOT, RUNS, chapters, read_source, source, target
 from nbclient import NotebookClient
 from pages import alone, build
+from PIL import Image
 
-from lsa.show.live.widget import STUB
-from lsa.show.thumbnail import lighter
+from lsa.show.live.widget import MIME
 
 RECORD = BUILD / "notebooks.json"
+VIEW = "application/vnd.jupyter.widget-view+json"
 
-# What the kernels see: widgets draw every frame (lsa.explore); one thread each and a fixed hash seed, because
-# the order of a sum or of a set would show in the last digit of an output.
-ENVIRONMENT = {"LSA_PUBLISH": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+# One thread and a fixed hash seed: the order of a sum or of a set would show in the last digit of an output.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 GUARD = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\nimport rounding_guard, sys\n"
 GUARD += "rounding_guard.watch(get_ipython()); sys.path.pop(); del rounding_guard, sys"
 
@@ -63,25 +51,31 @@ def execute(path: Path) -> nbformat.NotebookNode:
         kernel_name="python3",
         resources={"metadata": {"path": str(BOOK)}},
         record_timing=False,
+        store_widget_state=False,
         coalesce_streams=True,
         extra_arguments=["--log-level=ERROR", f"--IPKernelApp.exec_lines={GUARD}"],
         shutdown_kernel="immediate",  # interrupted gracefully, it would print where
     )
     client.execute(env={**os.environ, **ENVIRONMENT})
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if "image/png" in output.get("data", {}):
-                output.data["image/png"] = lighter(output.data["image/png"])
-    widgets = notebook.metadata.get("widgets")  # the kernel also reports versions of its own: not kept
-    models = widgets[WIDGET_STATE]["state"] if widgets else {}
-    for model in models.values():
-        if "_esm" in model["state"]:  # the same for every figure, and for the page in a file of its own
-            model["state"]["_esm"] = STUB
-    notebook.metadata = nbformat.from_dict({**METADATA, **({"widgets": widgets} if widgets else {})})
-    # widget models get ids in the order of their creation, which is nbclient's, instead of random ones
-    ids = {old: f"{i:032x}" for i, old in enumerate(models)}
-    text = re.sub("[0-9a-f]{32}", lambda match: ids.get(match[0], match[0]), json.dumps(notebook))
-    return nbformat.reads(text, as_version=4)
+    notebook.metadata = nbformat.from_dict(METADATA)  # the kernel also reports versions of its own
+    for data in (output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])):
+        if "image/png" in data:
+            data["image/png"] = lighter(data["image/png"])
+        if data.pop(VIEW, None) and MIME not in data:  # the view itself has no meaning without its kernel
+            raise ValueError(f"{data['text/plain']}: of all widgets, pages can show live figures alone")
+    return notebook
+
+
+def lighter(png: str) -> str:
+    """A drawing in base64, with as many colours as it needs: a third of its bytes."""
+    picture = Image.open(io.BytesIO(base64.b64decode(png)))
+    return png if picture.mode == "P" else base64.b64encode(small_png(picture.convert("RGB"))).decode()
+
+
+def small_png(picture: Image.Image) -> bytes:
+    with io.BytesIO() as small:
+        picture.quantize(64, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
+        return small.getvalue()
 
 
 def run(names: list[str], check: bool = False) -> list[str]:
@@ -102,7 +96,7 @@ def run(names: list[str], check: bool = False) -> list[str]:
                     done, seconds = future.result()
                     same = has_outputs(name, done)
                     if not check:
-                        write_whole(RUNS / f"{name}.ipynb", contents.as_text(done))
+                        contents.write_whole(RUNS / f"{name}.ipynb", contents.as_text(done))
                         write_record(name)
                     elif not same:
                         failed.append(name)
@@ -129,18 +123,15 @@ def write_notebooks(check: bool = False) -> list[str]:
     with alone():
         made = build("notebook")
         texts = {name: (made / f"{name}.ipynb").read_text(encoding="utf-8") for name in [*chapters(), INDEX]}
-    differ = [name for name, text in texts.items() if not is_stored(target(name), text)]
+    stored = {path.stem: path.read_text(encoding="utf-8") for path in BOOK.glob("*.ipynb")}
+    differ = [name for name, text in texts.items() if stored.get(name) != text]
     if not check:
         for name in differ:
-            write_whole(target(name), texts[name])
+            contents.write_whole(target(name), texts[name])
             print(f"{name}: its notebook written")
         for path in RUNS.glob("*.ipynb"):
             path.unlink()
     return differ
-
-
-def is_stored(path: Path, text: str) -> bool:
-    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 # ---- what need not be done again ----
@@ -155,9 +146,7 @@ def digest(start: str, paths: list[Path]) -> str:
 
 
 def package() -> list[Path]:
-    return sorted(
-        path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".css", ".json")
-    )
+    return sorted(path for path in (ROOT / "lsa").rglob("*") if path.suffix in (".py", ".js", ".json"))
 
 
 def fingerprint(name: str) -> str:
@@ -185,7 +174,7 @@ def read_record() -> dict[str, str]:
 def write_record(*names: str, **more: str) -> None:
     RECORD.parent.mkdir(exist_ok=True)
     record = {**read_record(), **{name: fingerprint(name) for name in names}, **more}
-    write_whole(RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
+    contents.write_whole(RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def adopt(names: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from contents import ROOT, RUNS, WIDGET_STATE, as_text, source, with_outputs
+from contents import ROOT, RUNS, as_text, source, with_outputs
 from docutils import nodes
 from docutils.parsers.rst.roles import CustomRole, generic_custom_role
 from npm import ASSETS, node_modules
@@ -28,7 +28,7 @@ MENDED = {  # what bibtex's and the drop-downs' extensions write: and what they 
 
 
 def fetch_assets(app: Sphinx) -> None:
-    """Copy MathJax and the widgets' runtime to the pages, before one is written: it notes their checksums."""
+    """Copy MathJax to the pages, before one is written: it notes the checksums."""
     if app.builder.format != "html":
         return
     packages = node_modules()
@@ -39,12 +39,6 @@ def fetch_assets(app: Sphinx) -> None:
             for path in package.glob(pattern):
                 folder = place / path.relative_to(package)
                 copy_asset(str(path), str(folder if path.is_dir() else folder.parent))
-
-
-def point_to_assets(app: Sphinx, config: Config) -> None:
-    config.mathjax_path = "mathjax/startup.js"
-    # widgets.js prepares the other, which is deferred: the text need not wait for two megabytes of script
-    config.nb_ipywidgets_js = {"widgets.js": {}, "html-manager/dist/embed.js": {"defer": "defer"}}
 
 
 def repository() -> tuple[str, str] | None:
@@ -71,10 +65,7 @@ def add_launch_buttons(app: Sphinx, config: Config) -> None:
     if found := repository():
         url, branch = found
         options |= {"repository_url": url, "repository_branch": branch, "use_repository_button": True}
-        options["launch_buttons"] = {
-            **options.get("launch_buttons", {}),
-            "binderhub_url": "https://mybinder.org",
-        }
+        options.setdefault("launch_buttons", {})["binderhub_url"] = "https://mybinder.org"
 
 
 def drop_icon_script(app: Sphinx, error: Exception | None) -> None:
@@ -84,23 +75,13 @@ def drop_icon_script(app: Sphinx, error: Exception | None) -> None:
         script.write_text("")
 
 
-def move_widget_state(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Put the frames of the widgets behind the text; in the head, myst-nb's place, they hold it up."""
-    scripts = context.get("script_files", [])
-    state = [script for script in scripts if getattr(script, "attributes", {}).get("type") == WIDGET_STATE]
-    for script in state:
-        scripts.remove(script)
-        text = script.attributes["body"].replace("<", "\\u003c")  # no text in it may end or open a script
-        context["body"] += f'<script type="{WIDGET_STATE}">{text}</script>\n'
-
-
 def read_chapter(app: Sphinx, page: str, text: list[str]) -> None:
     """Read a chapter as it was written, with its outputs; the notebook that Sphinx found is plain."""
     name = Path(page).name
     if source(name).exists():
         app.env.note_dependency(str(source(name)))
         try:
-            text[0] = as_text(place_figures(name, join_folded(with_outputs(name))))
+            text[0] = as_text(place_figures(join_folded(with_outputs(name))))
         except ValueError as error:
             raise SystemExit(f"{name}: {error}") from None  # Jupyter Book buries other exceptions
 
@@ -152,12 +133,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
     add_experiments(app)
     for actor in ("layer", "gd", "bayes", "theory"):  # {gd}`text`: the colour that \gd{...} has in formulas
         app.add_role(actor, CustomRole(actor, generic_custom_role, {"class": [f"lsa-{actor}"]}))
-    app.connect("config-inited", point_to_assets, priority=1)
     app.connect("config-inited", add_launch_buttons, priority=1)
     app.connect("builder-inited", fetch_assets)
     app.connect("env-get-outdated", refresh)
     app.connect("source-read", read_chapter)
-    app.connect("html-page-context", move_widget_state, priority=900)
     app.connect("html-page-context", mend_roles)
     app.connect("build-finished", drop_icon_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -25,7 +25,7 @@ RUN = "*Run ▸ Run All Cells* brings the figures to life"
 HOW = f"""The chapters in reading order. In a chapter, {RUN}. Code that is not the point is folded:
 click on it. So are the solutions: a button below each heading opens one. Change a number, run its cell again,
 and look."""
-MIMES = ("text/plain", "text/html", "image/png", "image/svg+xml", "application/vnd.jupyter.widget-view+json")
+MIMES = ("text/plain", "text/html", "image/png", "image/svg+xml")
 
 
 class NotebookBuilder(Builder):
@@ -136,10 +136,8 @@ class Chapter(Markdown):
 
 def take_any_output(app: Sphinx, config: Config) -> None:
     """myst-nb asks which form of an output a builder prefers; this one looks at none."""
-    config.nb_mime_priority_overrides = [
-        *config.nb_mime_priority_overrides,
-        *(("notebook", each, 1) for each in MIMES),
-    ]
+    any_of_them = [("notebook", each, 1) for each in MIMES]
+    config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, *any_of_them]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -26,7 +26,6 @@ ASSETS = {
         "LICENSE",
     ],
     "@mathjax/mathjax-newcm-font": ["chtml.js", "chtml/woff2", "chtml/dynamic"],
-    "@jupyter-widgets/html-manager": ["dist/embed.js", "dist/*.woff2", "dist/embed.js.LICENSE.txt"],
 }
 
 

@@ -37,18 +37,7 @@ def build(builder: str = "html") -> Path:
     draft, unfinished = BUILD / f"draft-{builder}", BUILD / f"unfinished-{builder}"
     kind = ["--builder", "custom", "--custom-builder", builder] if builder != "html" else []
     program = Path(sys.executable).with_name("jupyter-book")
-    command = [
-        program,
-        "build",
-        ROOT,
-        "-n",
-        "-W",
-        "--keep-going",
-        "--quiet",
-        "--path-output",
-        unfinished,
-        *kind,
-    ]
+    command = [program, "build", ROOT, "-nW", "--keep-going", "--quiet", "--path-output", unfinished, *kind]
     shutil.rmtree(unfinished, ignore_errors=True)
     if draft.exists():
         draft.rename(unfinished)

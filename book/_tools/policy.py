@@ -76,8 +76,6 @@ def policy(page: str) -> str:
         raise ValueError(f"event handlers that are not known to be the theme's: {sorted(unknown)}")
     # 'unsafe-hashes': they count for event handlers, too; a result of the search is parsed with its buttons
     allowed = [*sorted({digest(script) for script in [*found.inline, *HANDLERS]}), "'unsafe-hashes'"]
-    if any("html-manager" in name for name in found.files):
-        allowed.append("'unsafe-eval'")  # the widgets' runtime compiles the schema of their state
     rules = POLICY | {"script-src": " ".join([OWN, *allowed])}
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 

@@ -1,8 +1,7 @@
 """Live figures on the pages: one script for the whole book, and a place with its values for each figure.
 
-Notebooks hold a live figure as a widget of anywidget, a kind that the pages' widget runtime cannot load. Here
-such a widget becomes a <div class="lsa-live"> with its values, which book/_static/live.js fills. Without
-other widgets a page then needs no widget runtime at all.
+The output of a live figure holds what it begins with. Here that becomes a <div class="lsa-live">, which
+book/_static/live.js fills.
 """
 
 from __future__ import annotations
@@ -13,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from contents import WIDGET_STATE
 from sphinx.application import Sphinx
 
 from lsa.show.figures import PALETTE
-from lsa.show.live.widget import FIGURES, SCRIPT
+from lsa.show.live.widget import FIGURES, MIME, SCRIPT
 
-VIEW = "application/vnd.jupyter.widget-view+json"
 PLACE = '<div class="lsa-live"'
 
 
@@ -50,34 +47,23 @@ def write_files(app: Sphinx) -> None:
             (place / name).write_text(text, encoding="utf-8")
 
 
-def place_of(values: dict[str, Any]) -> str:
+def place_of(given: dict[str, Any]) -> str:
     """The place of a figure; what it shows stands there in words until it is drawn."""
-    name, alt = values["figure"], values["alt"]
+    name, alt = given["figure"], given["alt"]
     if name not in FIGURES:
         raise ValueError(f"figure = {name!r}: expected one of {FIGURES}; run `make notebooks`")
-    known = {key: value for key, value in values.items() if not key.startswith("_")}
-    data = json.dumps({key: known[key] for key in known if key not in ("layout", "tabbable", "tooltip")})
-    data = data.replace("<", "\\u003c")  # no end of a script within one
+    data = json.dumps(given).replace("<", "\\u003c")  # no end of a script within one
     return (
         f'{PLACE} data-figure="{name}"><p class="lsa-live-alt">{escape(alt)}</p>'
         f'<script type="application/json">{data}</script></div>'
     )
 
 
-def place_figures(page: str, notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """`notebook` with a place in HTML for each live figure, and without the figures' models."""
-    models = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
-    live = {key: model.state for key, model in models.items() if model.model_name == "AnyModel"}
-    text = json.dumps(models)
-    if inside := [state.figure for key, state in live.items() if f'"IPY_MODEL_{key}"' in text]:
-        raise ValueError(f"{page}: the figures {inside} are inside other widgets; the page shows none there")
+def place_figures(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """`notebook` with a place in HTML for each live figure."""
     for output in (each for cell in notebook.cells for each in cell.get("outputs", [])):
-        key = output.get("data", {}).get(VIEW, {}).get("model_id")
-        if key in live:
-            output.data = nbformat.from_dict({"text/html": place_of(live[key])})
-    for key, state in live.items():
-        models.pop(state.get("layout", "").removeprefix("IPY_MODEL_"), None)
-        del models[key]
+        if given := output.get("data", {}).get(MIME):
+            output.data = nbformat.from_dict({"text/html": place_of(given)})
     return notebook
 
 

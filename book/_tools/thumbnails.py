@@ -12,13 +12,13 @@ import shutil
 import sys
 
 from contents import ROOT
+from execute import small_png
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 from sphinx_live import FILES, place_of
 
 import lsa
 from lsa.show.live.widget import FIGURES, THUMBNAILS
-from lsa.show.thumbnail import small_png
 
 WIDTH, TALLEST, SHARP = 720, 640, 1.25
 PAPER = """<!doctype html><html data-theme="light"><style>
@@ -30,7 +30,7 @@ body { margin: 16px; }
 
 def photograph(page: Page, name: str) -> bytes:
     widget = lsa.Playground() if name == "playground" else getattr(lsa.live, name)()
-    page.set_content(PAPER + place_of(widget.get_state()))
+    page.set_content(PAPER + place_of(widget.given))
     page.add_style_tag(content=FILES["palette.css"])
     page.add_script_tag(content=FILES["live-figures.js"])
     page.add_script_tag(path=ROOT / "book" / "_static" / "live.js")

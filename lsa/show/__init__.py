@@ -1,1 +1,1 @@
-"""How it is shown: figures, tables, widgets. These modules import the science, which never imports them."""
+"""How it is shown: figures, tables, live figures. They import the science, which never imports them."""

@@ -3,7 +3,7 @@
 An actor is a dictionary of line properties: `ax.plot(x, y, **LAYER)`, or with another label
 `ax.plot(x, y, **LAYER | {"label": "after 10 steps"})`. Each has its own line style and marker besides its
 colour (from the colour-blind-safe palette of Okabe and Ito), so that nothing depends on colour alone.
-Theory is drawn in ink: black here, the page's text colour in a widget.
+Theory is drawn in ink. What is none of the actors takes OTHER, or ink.
 """
 
 import json
@@ -27,6 +27,7 @@ __all__ = [
     "GD",
     "INK",
     "LAYER",
+    "OTHER",
     "STYLE",
     "THEORY",
     "band",
@@ -55,7 +56,9 @@ GD = _actor("gd", "s", "one GD step")
 BAYES = _actor("bayes", "^", "ridge (Bayes)")
 THEORY = _actor("theory", "x", "theory")
 
-# Negative orange, positive violet, zero transparent: zero has the colour of the page, dark or light. None of
+OTHER = {"color": PALETTE["positive"]["figure"], "linestyle": (0, (3.5, 1.5)), "marker": "D"}
+
+# Negative grey, positive violet, zero transparent: zero has the colour of the page, dark or light. None of
 # these is an actor's colour. The ends stay translucent, so that numbers written over them can be read.
 _NEGATIVE, _POSITIVE = (PALETTE[sign]["figure"] for sign in ("negative", "positive"))
 _STOPS = [(0, _NEGATIVE, 0.85), (0.5, _NEGATIVE, 0), (0.5, _POSITIVE, 0), (1, _POSITIVE, 0.85)]
@@ -76,9 +79,7 @@ STYLE = {
     "axes.axisbelow": True,
     "grid.color": INK,
     "grid.alpha": 0.15,
-    "axes.prop_cycle": mpl.cycler(
-        color=[*(actor["color"] for actor in (LAYER, GD, BAYES)), "#CC79A7", "#E69F00"]
-    ),
+    "axes.prop_cycle": mpl.cycler(color=[OTHER["color"], "#CC79A7", "#808080"]),  # no actor's
     "lines.linewidth": 2,
     "lines.markersize": 5,
     "legend.frameon": False,  # a frame would be a white box on a dark page

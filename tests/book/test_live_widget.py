@@ -9,7 +9,7 @@ from helpers import ROOT
 from helpers.javascript import NODE, node
 
 from lsa import live
-from lsa.show.live.widget import FIGURES, SCRIPT, THUMBNAILS, Live
+from lsa.show.live.widget import FIGURES, MIME, SCRIPT, THUMBNAILS, Live
 
 
 def test_the_bundle_is_up_to_date(tmp_path):
@@ -59,15 +59,18 @@ def test_values_are_attributes_that_the_browser_shares():
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_a_thumbnail_for_those_who_have_not_run_it(name, monkeypatch):
+def test_a_figure_has_a_thumbnail_for_those_who_have_not_run_it(name):
     assert (THUMBNAILS / f"{name}.png").exists(), f"run `python book/_tools/thumbnails.py {name}`"
-    monkeypatch.setenv("LSA_PUBLISH", "1")
-    widget = Live(name, alt="A figure.")
-    data, _ = widget._repr_mimebundle_()
+    data, _ = Live(name, alt="A figure.")._repr_mimebundle_()
     assert base64.b64decode(data["image/png"]) == (THUMBNAILS / f"{name}.png").read_bytes()
     assert len(data["image/png"]) < 150_000
-    monkeypatch.delenv("LSA_PUBLISH")
-    assert "image/png" not in widget._repr_mimebundle_()[0]
+    ipywidgets.Widget.close_all()
+
+
+def test_an_output_holds_what_the_page_needs():
+    data, _ = Live("prompt", alt="A prompt.", d=2)._repr_mimebundle_()
+    assert data[MIME] == {"figure": "prompt", "alt": "A prompt.", "d": 2}
+    assert "application/vnd.jupyter.widget-view+json" in data
     ipywidgets.Widget.close_all()
 
 

@@ -19,11 +19,13 @@ import extension
 import nbformat
 import pytest
 import yaml
+from execute import VIEW
 from helpers import ROOT
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from lsa.show.live.widget import MIME
+
 BOOK = ROOT / "book"
-VIEW = "application/vnd.jupyter.widget-view+json"
 IMAGES = ("image/png", "image/svg+xml", "image/jpeg")
 LONGEST, MEDIAN, WIDEST = 25, 5, 79  # lines of a code cell, and characters of a line
 
@@ -62,35 +64,18 @@ def wordless_figures(notebook) -> Iterator[str]:
     for number, output in outputs(notebook, "data"):
         words = notebook.cells[number].metadata.get("mystnb", {})
         words = {**words.get("figure", {}), **words.get("image", {})}
-        if VIEW not in output.data and any(kind in output.data for kind in IMAGES):
+        if MIME not in output.data and any(kind in output.data for kind in IMAGES):
             missing = [key for key in ("caption", "name", "alt") if not words.get(key)]
             yield from (f"the figure of cell {number} has no {key}" for key in missing)
 
 
 def dead_widgets(notebook) -> Iterator[str]:
-    """Widgets without a frame, or with frames not drawn: the published page has no kernel to draw them."""
-    state = notebook.metadata.get("widgets", {}).get(contents.WIDGET_STATE, {}).get("state", {})
-
-    def frames_below(model: str) -> list[str]:
-        traits = state.get(model, {}).get("state", {})
-        value = traits.get("value")
-        own = [value] if isinstance(value, str) and "<svg" in value else []
-        children = [child.removeprefix("IPY_MODEL_") for child in traits.get("children", [])]
-        return sum(map(frames_below, children), own)
-
+    """Widgets that need a kernel, and live figures without a picture for readers who have none."""
     for number, output in outputs(notebook, "data"):
-        if VIEW not in output.data:
-            continue
-        if "image/png" not in output.data:
-            yield f"the widget of cell {number} has no picture for readers without a kernel"
-        model = output.data[VIEW]["model_id"]
-        if "figure" in state.get(model, {}).get("state", {}):  # a live figure needs no frames
-            continue
-        frames = frames_below(model)
-        if not frames:
-            yield f"the widget of cell {number} has no frame"
-        if undrawn := sum("drawing …" in frame for frame in frames):
-            yield f"the widget of cell {number} has {undrawn} frames that are not drawn"
+        if VIEW in output.data:
+            yield f"cell {number} holds the view of a widget, whose kernel is gone"
+        if MIME in output.data and "image/png" not in output.data:
+            yield f"the live figure of cell {number} has no picture for readers without a kernel"
 
 
 def long_cells(notebook) -> Iterator[str]:
@@ -132,7 +117,7 @@ def machine_traces(notebook) -> Iterator[str]:
 
 
 def unstable_metadata(notebook) -> Iterator[str]:
-    if extra := notebook.metadata.keys() - {"kernelspec", "language_info", "widgets"}:
+    if extra := notebook.metadata.keys() - {"kernelspec", "language_info"}:
         yield f"the notebook has metadata {sorted(extra)}"
     if set(notebook.metadata.get("language_info", {})) != {"name", "pygments_lexer"}:
         yield "language_info must have a name and a lexer, and no version"
@@ -158,52 +143,12 @@ def unsolved_exercises(notebook) -> Iterator[str]:
     yield from (f"exercise {label} has no solution" for label in sorted(set(exercises) - set(solutions)))
 
 
-def overtaken_widgets(notebook) -> Iterator[str]:
-    """A live notebook draws a frame when it is asked for: by then, what it reads must not have changed."""
-    trees = [ast.parse(cell.source) for cell in code_cells(notebook)]
-    functions = {f.name: f for tree in trees for f in tree.body if isinstance(f, ast.FunctionDef)}
-    for number, tree in enumerate(trees):
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and ast.unparse(call.func) == "lsa.explore":
-                read = _global_reads(call.args[0].id, functions)
-                for later, other in enumerate(trees[number + 1 :], number + 2):
-                    for name in sorted(read & set(_bound_names(other))):
-                        yield f"code cell {later} changes {name}, which the widget of cell {number + 1} reads"
-
-
-def _global_reads(name: str, functions: dict[str, ast.FunctionDef]) -> set[str]:
-    """The names that a function, and the chapter's functions it calls, take from outside."""
-    read, todo = set(), [name]
-    while todo:
-        if (name := todo.pop()) not in read:
-            read.add(name)
-            if function := functions.get(name):
-                names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-                local = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-                local |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-                todo += {node.id for node in names} - local
-    return read
-
-
-def _bound_names(tree: ast.Module) -> Iterator[str]:
-    """The global names that a cell binds."""
-    todo: list[ast.AST] = list(tree.body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            todo += ast.iter_child_nodes(node)
-
-
 def no_turn(notebook) -> Iterator[str]:
-    """After its first widget a chapter asks the reader to change something, in a cell tagged your-turn."""
-    shown = [number for number, output in outputs(notebook, "data") if VIEW in output.data]
+    """After its first live figure a chapter asks to change something, in a cell tagged your-turn."""
+    shown = [number for number, output in outputs(notebook, "data") if MIME in output.data]
     tagged = [i for i, cell in enumerate(notebook.cells) if "your-turn" in cell.metadata.get("tags", [])]
     if shown and not any(number > shown[0] for number in tagged):
-        yield "no cell with the tag your-turn follows the first widget"
+        yield "no cell with the tag your-turn follows the first live figure"
 
 
 CHECKS: list[Callable] = [
@@ -218,7 +163,6 @@ CHECKS: list[Callable] = [
     unstable_metadata,
     unsound_headings,
     unsolved_exercises,
-    overtaken_widgets,
     no_turn,
 ]
 
@@ -259,14 +203,12 @@ def test_contents():
 
 # ---- the checks can fail ----
 
-FRAME = {"model_name": "HTMLModel", "state": {"value": "<svg></svg>"}}
 WORDS = {"mystnb": {"figure": {"caption": "c", "name": "n"}, "image": {"alt": "a"}}}
 
 
 def sound():
-    """A small chapter without a fault: text, a number, a figure, a widget, an exercise."""
-    view = {VIEW: {"model_id": f"{1:032x}"}, "text/plain": "explore(n)", "image/png": "iVBO"}
-    state = {f"{1:032x}": {"state": {"children": [f"IPY_MODEL_{2:032x}"]}}, f"{2:032x}": FRAME}
+    """A small chapter without a fault: text, a number, a figure, a live one, an exercise."""
+    live = {MIME: {"figure": "prompt"}, "text/plain": "live.prompt()", "image/png": "iVBO"}
     cells = [
         new_markdown_cell("# Title\n\n## Part\n\n:::{exercise}\n:label: ex-a\n:::\n:::{solution} ex-a\n:::"),
         new_code_cell("import lsa\nprint(1)", execution_count=1, outputs=[new_output("stream", text="1\n")]),
@@ -276,13 +218,12 @@ def sound():
             metadata=WORDS,
             outputs=[new_output("display_data", {"image/png": "iVBO", "text/plain": "<Figure>"})],
         ),
-        new_code_cell("lsa.explore(draw)", execution_count=3, outputs=[new_output("display_data", view)]),
+        new_code_cell("lsa.live.prompt()", execution_count=3, outputs=[new_output("display_data", live)]),
         new_code_cell("n = 3", execution_count=4, metadata={"tags": ["your-turn"]}),
     ]
     metadata = {
         "kernelspec": {"name": "python3", "display_name": "Python 3"},
         "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-        "widgets": {contents.WIDGET_STATE: {"state": state}},
     }
     return nbformat.from_dict(copy.deepcopy(new_notebook(cells=cells, metadata=metadata)))
 
@@ -304,17 +245,7 @@ FAULTS = [
     (wordless_figures, lambda nb: nb.cells[2].metadata.mystnb.figure.pop("caption"), "caption"),
     (wordless_figures, lambda nb: nb.cells[2].metadata.mystnb.image.update(alt=""), "alt"),
     (wordless_figures, lambda nb: nb.cells[2].metadata.clear(), "name"),
-    (dead_widgets, lambda nb: nb.metadata.pop("widgets"), "no frame"),
-    (dead_widgets, lambda nb: nb.metadata.widgets[contents.WIDGET_STATE].state.pop(f"{2:032x}"), "no frame"),
-    (
-        dead_widgets,
-        lambda nb: (
-            nb.metadata.widgets[contents.WIDGET_STATE]
-            .state[f"{2:032x}"]
-            .state.update(value="<svg>drawing …</svg>")
-        ),
-        "not drawn",
-    ),
+    (dead_widgets, lambda nb: nb.cells[3].outputs[0].data.update({VIEW: {}}), "kernel is gone"),
     (dead_widgets, lambda nb: nb.cells[3].outputs[0].data.pop("image/png"), "no picture"),
     (long_cells, lambda nb: nb.cells[1].update(source="x = 1\n" * 26), "26 lines"),
     (long_cells, lambda nb: [cell.update(source="x = 1\n" * 6) for cell in nb.cells[1:4]], "median"),
@@ -329,14 +260,6 @@ FAULTS = [
     (unstable_metadata, lambda nb: nb.metadata.update(jupytext={}), "jupytext"),
     (unsound_headings, lambda nb: nb.cells[0].update(source="## Title"), "first level"),
     (unsound_headings, lambda nb: nb.cells[0].update(source="# Title\n\n### Part"), "level 3"),
-    (
-        overtaken_widgets,
-        lambda nb: (
-            nb.cells[1].update(source="def draw(n):\n    return run"),
-            nb.cells.append(new_code_cell("run = 2")),
-        ),
-        "changes run",
-    ),
     (no_turn, lambda nb: nb.cells.pop(), "no cell"),
     (no_turn, lambda nb: nb.cells.insert(0, nb.cells.pop()), "no cell"),
     (unsolved_exercises, lambda nb: nb.cells[0].update(source=":::{exercise} A\n:label: ex-a\n:::"), "ex-a"),
@@ -375,10 +298,10 @@ SOURCE = """\
 # Title
 
 ```{code-cell} ipython3
-import ipywidgets
+import lsa
 print("a")
 print(0.125)
-ipywidgets.VBox([ipywidgets.HTML("<svg></svg>"), ipywidgets.IntSlider()])
+lsa.live.prompt()
 ```
 """
 
@@ -389,12 +312,18 @@ def test_the_same_source_gives_the_same_bytes(tmp_path):
     first, second = (contents.as_text(execute.execute(path)) for _ in range(2))
     assert first == second
     notebook = nbformat.reads(first, as_version=4)
-    models = notebook.metadata.widgets[contents.WIDGET_STATE].state
-    assert list(models) == [f"{i:032x}" for i in range(len(models))]
-    assert notebook.cells[1].outputs[-1].data[VIEW].model_id in models
-    assert set(re.findall(r"IPY_MODEL_(\w+)", first)) <= set(models)
+    assert notebook.cells[1].outputs[-1].data.keys() == {"text/plain", "image/png", MIME}
     assert not list(unstable_metadata(notebook))
     assert not list(differences(notebook, contents.read_source(path)))
+
+
+def test_a_widget_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "x.myst.md"
+    path.write_text(SOURCE.replace("lsa.live.prompt()", "import ipywidgets; ipywidgets.IntSlider()"))
+    with pytest.raises(
+        ValueError, match=r"IntSlider\(value=0\): of all widgets, pages can show live figures"
+    ):
+        execute.execute(path)
 
 
 def test_a_chapter_runs_again_when_something_changed(tmp_path, monkeypatch):

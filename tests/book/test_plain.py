@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import contents
-import formulas
 import nbformat
 import notebooks
+import plain_markdown
 import pytest
 from helpers import ROOT
 
@@ -30,7 +30,7 @@ def test_nothing_of_myst_is_left(name):
     text = without_code(text_of(name))
     myst = r"^ *:::.*|^ *`{3,}\{.*|\{[\w:-]+\}`.*|^:[\w-]+:.*|^\([\w-]+\)="
     assert re.findall(myst, text, flags=re.M) == []
-    used = rf"\\(?:{'|'.join(formulas.macros())})(?![A-Za-z])"
+    used = rf"\\(?:{'|'.join(plain_markdown.macros())})(?![A-Za-z])"
     assert re.findall(used, text) == []
     for tag in ("blockquote", "aside", "details", "div", "span"):
         assert len(re.findall(rf"<{tag}[ >]", text)) == text.count(f"</{tag}>")
@@ -60,10 +60,10 @@ def test_every_link_leads_somewhere(name):
     ],
 )
 def test_macros_are_written_out(tex, expected):
-    assert formulas.expand(tex) == expected
+    assert plain_markdown.expand(tex) == expected
 
 
-@pytest.mark.parametrize("colour", [colour for colour, _ in formulas.ACTORS.values() if colour])
+@pytest.mark.parametrize("colour", [colour for colour, _ in plain_markdown.ACTORS.values() if colour])
 def test_colours_can_be_read_in_light_and_dark(colour):
     def luminance(code: str) -> float:
         parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]

@@ -5,19 +5,18 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import docstrings
 import extension
-import nbformat
 import npm
 import policy
 import pytest
 import sphinx_live
-from contents import WIDGET_STATE
 from helpers import ROOT
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from lsa.show.figures import PALETTE
+from lsa.show.live.widget import MIME
 
 NPM = """#!/bin/sh
 echo "$1" >> asked
@@ -134,17 +133,6 @@ def test_docstrings(text, expected):
     assert docstrings.to_rst(text, {"n", "x_q"}) == expected
 
 
-def test_no_text_of_a_widget_ends_its_script():
-    """Neither </SCRIPT> nor <!--<script> in a label may reach the page as markup."""
-    nasty = json.dumps({"label": "</SCRIPT><b>", "other": "<!--<script>"})
-    script = SimpleNamespace(attributes={"type": WIDGET_STATE, "body": nasty})
-    context = {"script_files": [script], "body": ""}
-    extension.move_widget_state(None, "page", "", context, None)
-    (inside,) = re.findall(r"<script[^>]*>(.*)</script>", context["body"])
-    assert "<" not in inside
-    assert json.loads(inside) == json.loads(nasty)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -170,42 +158,23 @@ def test_texts_and_data_are_no_scripts():
 
 def test_the_policy_knows_the_scripts_of_a_page():
     page = "<script>let a = 1 < 2;</script><a onclick='window.print()'>"
-    written = policy.policy(f"{page}<script src='html-manager/embed.js'></script>")
+    written = policy.policy(page)
     known = base64.b64encode(hashlib.sha256(b"let a = 1 < 2;").digest()).decode()
     assert f"'sha256-{known}'" in written
-    assert "'unsafe-eval'" in written
-    assert "'unsafe-eval'" not in policy.policy(page)
     with pytest.raises(ValueError, match=r"\['alert\(1\)'\]"):
         policy.policy('<a onclick="alert(1)">')
 
 
-def notebook_with(*models: tuple[str, str, dict]) -> nbformat.NotebookNode:
-    """A notebook with one output for each widget model (its key, its kind, its state)."""
-    outputs = [
-        {"output_type": "display_data", "metadata": {}, "data": {sphinx_live.VIEW: {"model_id": key}}}
-        for key, _, _ in models
-    ]
-    state = {key: {"model_name": kind, "state": values} for key, kind, values in models}
-    cell = {"cell_type": "code", "source": "", "metadata": {}, "execution_count": 1, "outputs": outputs}
-    widgets = {"widgets": {WIDGET_STATE: {"state": state | {"l": {"model_name": "L", "state": {}}}}}}
-    return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": widgets, "cells": [cell]})
-
-
-FIGURE = {"figure": "prompt", "alt": "A <prompt>", "d": 2, "layout": "IPY_MODEL_l", "_esm": "x"}
-
-
-def test_live_figures_get_a_place_and_other_widgets_stay():
-    made = sphinx_live.place_figures("x", notebook_with(("a", "AnyModel", FIGURE), ("b", "Box", {})))
-    figure, other = made.cells[0].outputs
+def test_live_figures_get_a_place():
+    given = {"figure": "prompt", "alt": "A <prompt>", "d": 2, "label": "</SCRIPT><!--<script>"}
+    figure = new_output("display_data", {MIME: given, "image/png": "iVBO", "text/plain": "live.prompt()"})
+    other = new_output("display_data", {"text/plain": "1"})
+    notebook = new_notebook(cells=[new_code_cell(outputs=[figure, other])])
+    figure, other = sphinx_live.place_figures(notebook).cells[0].outputs
     assert list(figure.data) == ["text/html"]
-    assert figure.data["text/html"].startswith('<div class="lsa-live" data-figure="prompt">')
-    assert "A &lt;prompt&gt;" in figure.data["text/html"]
-    assert "_esm" not in figure.data["text/html"]
-    assert list(other.data) == [sphinx_live.VIEW]
-    assert list(made.metadata.widgets[WIDGET_STATE].state) == ["b"]
-
-
-def test_a_live_figure_within_another_widget_is_refused():
-    notebook = notebook_with(("a", "AnyModel", FIGURE), ("b", "Box", {"children": ["IPY_MODEL_a"]}))
-    with pytest.raises(ValueError, match=r"x: the figures \['prompt'\] are inside other widgets"):
-        sphinx_live.place_figures("x", notebook)
+    html = figure.data["text/html"]
+    assert html.startswith('<div class="lsa-live" data-figure="prompt"><p class="lsa-live-alt">A &lt;prompt')
+    (inside,) = re.findall(r"<script[^>]*>(.*)</script>", html)
+    assert "<" not in inside, "no text in it ends its script, or begins another"
+    assert json.loads(inside) == given
+    assert other.data == {"text/plain": "1"}

@@ -482,7 +482,7 @@ def test_says_what_it_shows(seen):
 
 def test_numbers_are_those_of_lsa(browser, gallery, gallery_address, name):
     start, check = NUMBERS[name]
-    write_page(gallery, f"number-{name}", widget_of(name).get_state() | start)
+    write_page(gallery, f"number-{name}", widget_of(name).given | start)
     with visited(browser, gallery_address, f"number-{name}") as visit:
         if not start:  # somewhere else than where it begins
             next(controls(visit.page, ":is(input[type=range], input[type=number])")).focus()

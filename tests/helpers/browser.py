@@ -70,9 +70,8 @@ class Visit:
         return url.startswith((self.base, "data:", "blob:"))
 
     def settle(self) -> Visit:
-        """Wait for the formulas and widgets, which come after the text."""
+        """Wait for the formulas, which come after the text."""
         self.page.wait_for_function(SET)
-        self.page.wait_for_function(SETTLED)
         return self
 
     def look(self, *, theme: str = "light", width: int = 1280) -> Page:
@@ -95,11 +94,6 @@ class Visit:
 
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 # The formulas of a page of the book have been set for its width; other pages have none.
 SET = """() => !document.querySelector('script[src*="page.js"]')
   || document.documentElement.dataset.setFor === String(innerWidth)"""
-# Each place of a widget has been filled, with the widget or with html-manager's complaint.
-SETTLED = f"""() => [...document.querySelectorAll('{VIEW}')].every(view =>
-    view.parentElement.querySelector('.jupyter-widgets, .jupyter-widgets-error-widget'))
-  && [...document.querySelectorAll('.lsa-explore')].every(widget => widget.querySelector('svg[role=img]'))"""

@@ -74,7 +74,7 @@ def write_gallery(folder: Path) -> Path:
     (folder / "theme.css").write_text(THEME)
     (folder / "theme.js").write_text(THEME_SCRIPT)
     for name in FIGURES:
-        write_page(folder, name, widget_of(name).get_state())
+        write_page(folder, name, widget_of(name).given)
     return folder
 
 

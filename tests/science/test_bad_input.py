@@ -163,8 +163,6 @@ CALLS = [
     (lambda: lsa.fit_samples(layer, task), TypeError, "model", "d=3", "LinearTransformer"),
     (lambda: lsa.fit_samples(lsa.SoftmaxAttention(3), task, steps=0), ValueError, "steps", "0", "≥ 1"),
     (lambda: lsa.fit_samples(lsa.SoftmaxAttention(3), task, clip=0), ValueError, "clip", "0", "> 0"),
-    (lambda: lsa.explore(None, n=[1, 2]), TypeError, "draw", "None", "function"),
-    (lambda: lsa.explore(lambda: None), (TypeError, ValueError), "values", "", "parameter"),
 ]
 
 

@@ -363,7 +363,8 @@ def test_binary_labels_under_the_squared_loss(noise, p):
 @pytest.mark.parametrize(("d", "n", "noise"), [(1, 4, 0.3), (5, 10, 0.25), (3, 20, 6.0)])
 def test_the_live_figure_finds_the_same_steps(d, n, noise):
     code = """
-    import { erf, lowest, meanLoss, radius } from "./quadrature.js";
+    import { erf, meanLoss, radius } from "./quadrature.js";
+    import { lowest } from "./scalar.js";
     const { d, n, noise } = given, nodes = radius(d, n, noise);
     const more = { level: 0.9, delta: 1 };
     const step = (loss) => lowest((eta) => meanLoss(nodes, loss, eta, more), 0, 1, 60);

@@ -1,12 +1,12 @@
 """`Live`: a figure that computes in the reader's browser, with a kernel or without."""
 
+import base64
 from pathlib import Path
 
 import anywidget
 import traitlets
 
 from ... import checks
-from ..thumbnail import publishing, with_thumbnail
 
 HERE = Path(__file__).parent
 THUMBNAILS = HERE / "thumbnails"  # a picture of each figure, by book/_tools/thumbnails.py
@@ -15,8 +15,7 @@ THUMBNAILS = HERE / "thumbnails"  # a picture of each figure, by book/_tools/thu
 SCRIPT = (HERE / "figures.js").read_text(encoding="utf-8")
 FIGURES = SCRIPT.partition("\n")[0].partition("Figures: ")[2].split(", ")
 
-# What a stored notebook holds in place of the JavaScript, which a kernel brings and the page has in a file.
-STUB = 'export default { render({ el }) { el.textContent = "Run this cell to bring the figure to life."; } };'
+MIME = "application/vnd.lsa.live+json"  # what a stored output holds for the page: `Live.given`
 
 
 class Live(anywidget.AnyWidget):
@@ -49,8 +48,15 @@ class Live(anywidget.AnyWidget):
         """What the figure shows now, by name."""
         return {name: getattr(self, name) for name in self.names}
 
+    @property
+    def given(self) -> dict:
+        """All that draws it where there is no kernel."""
+        return {"figure": self.figure, "alt": self.alt, **self.values}
+
     def _repr_mimebundle_(self, **kwargs):
-        """With a picture of the figure, for those who have not run its cell."""
-        picture = THUMBNAILS / f"{self.figure}.png"
-        thumbnail = picture.read_bytes() if publishing() and picture.exists() else None
-        return with_thumbnail(super()._repr_mimebundle_(**kwargs), thumbnail)
+        """The widget; without a kernel, what the book's page draws, and a picture for JupyterLab."""
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        data[MIME] = self.given
+        if (picture := THUMBNAILS / f"{self.figure}.png").exists():
+            data["image/png"] = base64.b64encode(picture.read_bytes()).decode()
+        return data, metadata
