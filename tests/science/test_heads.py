@@ -85,6 +85,18 @@ def test_the_page_and_the_package_have_one_curve(d, heads):
             assert np.sign(numeric) == np.sign(F.slope(t, d, n, noise, heads))
 
 
+def test_the_curve_from_the_moments_of_its_proof():
+    """eq-heads-curve for all t, d, n, σ², H at once, from four means of χ² variables."""
+    _, t, d, n, s, H = sympy.field("t d n s H", sympy.QQ)
+    q = d + s
+    xx, across, xc, cc = n * (n + 2), n**2, n * (n * q + 2), n * (n + 2) * (q**2 + 2 * d)
+    others = (H - 1) / (xx + (H - 2) * across)  # what the trace of the others' block explains
+    s0, s1, s2 = cc - others * xc**2, xc - others * xc * across, xx - others * across**2
+    whole, D = s0 - 2 * s1 * t + s2 * t**2, n + 1 + q
+    last = whole / (D * whole + t * (s0 * s2 - s1**2) / n)
+    assert F.curve(t, d, n, s, H) == q - n * ((H - 1) / D + (d - H) / (D + t) + last)
+
+
 @pytest.mark.parametrize(("d", "heads"), [(1, 1), (2, 2), (4, 1), (4, 3), (4, 4)])
 def test_the_curve_by_the_normal_equations(d, heads):
     """Random spans, as many heads as dimensions too; t = 0 is the optimum, t = ∞ one step in H directions."""

@@ -317,7 +317,9 @@ def test_patients_by_drawn_prompts():
     assert losses.mean() == pytest.approx(0.69, abs=0.025)
     z2 = ((x @ inverse) * x).sum(1)
     assert (z2**2).mean() == pytest.approx(145.4, abs=0.05)
-    random_w = 1 - 2 * n * R2 / (n + d + 1 + noise) + (
-        n * (R2 / d * (z2**2).mean() + (1 - R2) * d) + n * (n - 1) * R2
-    ) / (n + d + 1 + noise) ** 2
+    random_w = (
+        1
+        - 2 * n * R2 / (n + d + 1 + noise)
+        + (n * (R2 / d * (z2**2).mean() + (1 - R2) * d) + n * (n - 1) * R2) / (n + d + 1 + noise) ** 2
+    )
     assert random_w == pytest.approx(0.7593, abs=1e-4)

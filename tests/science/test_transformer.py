@@ -268,7 +268,7 @@ TRAP = [[-0.548, -0.548, -0.265], [0.0, 0.0, -1.827], [0.557, 0.557, 0.007], [1.
 
 @pytest.mark.nightly
 def test_two_layers_have_a_trap():
-    """d = 2, n = 4, σ = 0: by exact cubature a minimum above the best, but for directions that move nothing."""
+    """d = 2, n = 4, σ = 0, by exact cubature: a minimum, but for eight directions that move nothing."""
     gram, w, weights = planar_nodes(4, (6, 9))
     eye = torch.eye(3, dtype=torch.float64)
 
