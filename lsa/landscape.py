@@ -50,6 +50,7 @@ def _multiple(matrix: Tensor, eye: Tensor) -> float | None:
 def threshold(d: int, noise_variance: float) -> float:
     """n*: for the task `lsa.isotropic(d, n, noise_variance)` one head has a trap exactly where n > n*.
 
+    That there is one such number is `thm-heads-threshold`.
     Barrier and trap are born together, where the discriminant of the slope of V, as a function of real n,
     changes sign. It does so once between 4d² − 17 and 4d² + (1 + 4σ²)d/2, the bounds of n*.
 

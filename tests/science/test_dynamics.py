@@ -176,7 +176,9 @@ def test_the_lowest_order_of_the_loss_with_keys_and_queries_apart():
 def test_share_of_the_trap_falls_with_the_start():
     """The same 400 starts at two sizes: a decade takes the factor 10^(1−√d), within what chance leaves."""
     sizes = torch.tensor([1e-1, 1e-2, 1e-3])
-    large, _, small = F.missing(lsa.isotropic(2, 6, 0.3), sizes, 400).tolist()
+    found = F.ends(lsa.isotropic(2, 6, 0.3), sizes, 400)
+    assert found[2].sum() == 0  # on the way
+    large, _, small = (found[1] / 400).tolist()
     slope = math.log(large / small) / math.log(100)
     error = math.sqrt(1 / (400 * large) + 1 / (400 * small)) / math.log(100)
     assert abs(slope - (math.sqrt(2) - 1)) < 3 * error
@@ -213,9 +215,68 @@ def test_keys_and_queries_apart_miss_the_optimum_at_every_size():
 
 def test_keys_and_queries_apart_on_the_page():
     task, sizes = lsa.isotropic(2, 6, 0.3), torch.tensor([0.1, 0.01, 0.001])
-    shares = F.missing(task, sizes, 60, apart=True)
-    assert shares.max() - shares.min() < 0.04
-    assert 0.25 < shares.min() < shares.max() < 0.65
+    optimum, trap, on_the_way = F.ends(task, sizes, 60, apart=True)
+    assert optimum.max() - optimum.min() <= 2
+    assert 0.35 * 60 < optimum.min() < optimum.max() < 0.75 * 60
+    assert (on_the_way > 5 * trap).all()
+    # they rest at 90°, above the barrier: none that rests there has passed it
+    assert landscape(task)(math.inf) > F.barrier(task)[1]
+
+
+@pytest.mark.nightly
+def test_keys_and_queries_apart_after_2400_steps():
+    """Nobody who was on the way has reached the optimum since; the larger starts went to the trap."""
+    task, sizes = lsa.isotropic(2, 6, 0.3), torch.tensor([0.1, 0.01, 0.001])
+    early, late = (F.ends(task, sizes, 200, apart=True, steps=steps) for steps in (300, 2400))
+    assert (early[0] - late[0]).abs().max() <= 1
+    assert (1 - early[0] / 200).tolist() == pytest.approx([0.44] * 3, abs=0.01)
+    assert (late[1] / 200).tolist() == pytest.approx([0.245, 0.025, 0.015], abs=0.011)
+
+
+KAPPA = {(2, 6): (1.36, 1.40, 1.417), (3, 40): (1.84, 1.88, 2.878)}
+
+
+@pytest.mark.parametrize(("d", "n"), KAPPA)
+def test_the_share_of_the_trap_by_shooting_from_zero(d, n):
+    """rem-dynamics-share: where κ* is, the constant that it gives, and 2,000 random starts."""
+    task, (inside, outside, constant) = lsa.isotropic(d, n, 0.3), KAPPA[d, n]
+    top, height = F.barrier(task)
+
+    def in_the_trap(v):
+        for _ in range(1500):
+            on = F.loss(v, task) >= height
+            if not on.any():
+                break
+            v[on] = F.flow(v[on], task, 0.2 / (n * math.sqrt(d)))
+        assert not on.any()
+        return v[:, :d].square().sum(1) >= top * v[:, d] ** 2
+
+    b, kappa = 0.02, torch.tensor([1e-4, 0.3, 0.8, inside, outside, 2.5, 4.0])  # b = (α + m)/2 along e₁
+    g = kappa * b ** math.sqrt(d)
+    M = torch.cat([torch.eye(d), torch.zeros(1, d)]) * (g / math.sqrt(d))[:, None, None]
+    M[:, d, 0] = b
+    a = torch.zeros(len(kappa), d + 1)
+    a[:, 0], a[:, d] = b, g
+    assert in_the_trap(torch.cat([a, M.flatten(1)], 1) / math.sqrt(n)).tolist() == [True] * 4 + [False] * 3
+
+    ratio = math.gamma((d + math.sqrt(d)) / 2) / math.gamma(d / 2) / math.sqrt(math.pi)
+    assert (inside + outside) * ratio == pytest.approx(constant, rel=5e-3)  # |K| = 2κ*
+    s, generator = 0.003, torch.Generator().manual_seed(7)
+    caught = in_the_trap(s / math.sqrt(n) * torch.randn(2000, (d + 1) ** 2, generator=generator)).sum()
+    expected = 2000 * constant * s ** (math.sqrt(d) - 1)
+    assert abs(caught - expected) < 4 * math.sqrt(expected)
+
+
+def test_a_balanced_start_of_the_wrong_sign_decays_into_the_saddle():
+    """Δ = 0, z₀ < 0 in thm-dynamics-flow, against the integrated equation."""
+    task, s = lsa.isotropic(3, 6, 0.3), 0.05
+    z, eta, h = -(s**2) / math.sqrt(3), lsa.optimum(task).step, 1e-5
+    slope = lambda z: 4 * task.n * math.sqrt(3) * abs(z) * (1 - z / eta)  # noqa: E731
+    for _ in range(5000):
+        middle = z + h / 2 * slope(z)
+        z += h * slope(middle)
+    assert F.step_size(0.05, -s, s / math.sqrt(3), task).item() == pytest.approx(z, rel=1e-5)
+    assert z < 0
 
 
 def test_the_barrier_separates():

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from helpers import ROOT
 from helpers.chapter_code import functions
 from helpers.javascript import node
 
@@ -290,3 +291,35 @@ def test_the_live_figure_computes_the_same():
         assert [total, mean, nulls] == pytest.approx([lsa.one_step_loss(s, task) for s in steps], rel=1e-12)
         assert useless == pytest.approx(d + noise, rel=1e-12)
         assert best == pytest.approx((n + d + 1 + noise) / k - (d + 1 + noise) / 2, rel=1e-12)
+
+
+def test_patients_by_drawn_prompts():
+    """The page's table for n = 20, and what ridge loses, by prompts drawn from the file."""
+    table = np.loadtxt(ROOT / "book/source/diabetes.csv", delimiter=",", skiprows=3)
+    assert table.shape == (442, 11)
+    table = (table - table.mean(0)) / table.std(0)
+    x, y, d, n, rng = table[:, :-1], table[:, -1], 10, 20, np.random.default_rng(0)
+    Sigma, m = x.T @ x / 442, x.T @ y / 442
+    inverse = np.linalg.inv(Sigma)
+    R2 = m @ inverse @ m
+    assert pytest.approx(0.517748, abs=1e-6) == R2
+    noise = d * (1 - R2) / R2  # σ² over the signal of one direction
+    drawn = rng.integers(442, size=(20_000, n + 1))
+    X, Y, q, target = x[drawn[:, :-1]], y[drawn[:, :-1]], x[drawn[:, -1]], y[drawn[:, -1]]
+    Xy = (Y[:, None] @ X)[:, 0]
+    C, S = np.outer(m, m), (x.T * y**2) @ x / 442
+    best = inverse @ C @ np.linalg.inv(S + (n - 1) * C)
+    for P, expected in ((inverse / (n + d + 1 + noise), 0.7435), (best, 0.5250)):
+        losses = (np.einsum("bi,ij,bj->b", q, P, Xy) - target) ** 2
+        assert abs(losses.mean() - expected) < 4 * losses.std() / math.sqrt(len(losses))
+    w = np.linalg.solve(X.transpose(0, 2, 1) @ X + noise * Sigma, Xy[..., None])[..., 0]
+    losses = ((q * w).sum(1) - target) ** 2
+    assert losses.mean() == pytest.approx(0.69, abs=0.025)
+    z2 = ((x @ inverse) * x).sum(1)
+    assert (z2**2).mean() == pytest.approx(145.4, abs=0.05)
+    random_w = (
+        1
+        - 2 * n * R2 / (n + d + 1 + noise)
+        + (n * (R2 / d * (z2**2).mean() + (1 - R2) * d) + n * (n - 1) * R2) / (n + d + 1 + noise) ** 2
+    )
+    assert random_w == pytest.approx(0.7593, abs=1e-4)

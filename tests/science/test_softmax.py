@@ -1,5 +1,6 @@
 """Softmax attention: its exact loss against brute force, samples and limits; the pair and the floor."""
 
+import itertools
 import math
 
 import mpmath
@@ -246,6 +247,14 @@ rate = chapter.rate  # lim n (L − σ²) of one head with β² = v and βγ = 1
 
 def best_temperature(d, noise):
     return chapter.best_rate(d, noise)[0] ** 2
+
+
+def test_the_bounds_behind_the_rate():
+    """thm-softmax-rate: both moments, over what bounds them, for short and long prompts, cold and warm."""
+    for n, t in itertools.product((2, 5, 30, 1000, 10**5), (0.2, 1.0, 2.0, 3.0, 5.0)):
+        mean, square, squares = score_moments(t, n)
+        assert n * squares <= (4 + 8 / math.e) * math.exp(t * t)
+        assert n * (square - 2 * t * mean + t * t) <= 4 * (1 + t * t) * math.exp(t * t)
 
 
 @pytest.mark.parametrize(("d", "beta"), [(2, 0.35), (5, 0.3)])

@@ -16,7 +16,9 @@ from sympy import ZZ, ring
 import lsa
 from lsa.landscape import landscape, threshold
 
-slope = functions("heads").slope  # a polynomial in t with the sign of V′(t)
+F = functions("heads")
+slope = F.slope  # a polynomial in t with the sign of V′(t)
+powers, sign, discriminant = F.powers, F.sign, F.discriminant
 
 # ---- the number ----
 
@@ -75,35 +77,8 @@ def test_with_much_noise_there_is_no_single_threshold():
 # ---- the signs ----
 
 
-def powers(p, x):
-    """The coefficients of a polynomial by powers of one of its variables, constant term first."""
-    R, i = p.ring, p.ring.index(x)
-    parts = [R(0)] * (p.degree(x) + 1)
-    for m, c in p.terms():
-        parts[m[i]] += R({(*m[:i], 0, *m[i + 1 :]): c})
-    return parts
-
-
-def sign(p, s, most):
-    """Of a polynomial for 0 ≤ s ≤ most, all others ≥ 0: "+", "-", or "?" where that is not seen."""
-    parts = powers(p, s)
-    top = len(parts) - 1
-    cleared = sum(c * most**k * (1 + s) ** (top - k) for k, c in enumerate(parts))  # s → most/(1 + s)
-    alone = {m[p.ring.index(s)] for m in cleared.monoms() if sum(m) == m[p.ring.index(s)]}
-    if not {0, top} <= alone:  # could be zero at a corner of the range
-        return "?"
-    return {(True,): "+", (False,): "-"}.get(tuple({c > 0 for c in cleared.coeffs()}), "?")
-
-
 def signs(polynomials, s, most):
     return "".join(sign(p, s, most) for p in polynomials)
-
-
-def discriminant(e, d, c, b, a):
-    """27 times the discriminant of a quartic: negative if and only if just two of its roots are real."""
-    first = 12 * a * e - 3 * b * d + c**2
-    second = 72 * a * c * e + 9 * b * c * d - 27 * (a * d**2 + b**2 * e) - 2 * c**3
-    return 4 * first**3 - second**2
 
 
 def roots(d, n, s, H):

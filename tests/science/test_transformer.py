@@ -262,6 +262,29 @@ def test_moving_layers_are_not_stationary_among_all_weights():
     assert everything == pytest.approx(four, abs=1e-7)
 
 
+# where seven of fourteen random starts of all 36 weights ended: the diagonals of P_1, P_2, Q_1, Q_2, rounded
+TRAP = [[-0.548, -0.548, -0.265], [0.0, 0.0, -1.827], [0.557, 0.557, 0.007], [1.405, 1.405, -0.073]]
+
+
+@pytest.mark.nightly
+def test_two_layers_have_a_trap():
+    """d = 2, n = 4, σ = 0, by exact cubature: a minimum, but for eight directions that move nothing."""
+    gram, w, weights = planar_nodes(4, (6, 9))
+    eye = torch.eye(3, dtype=torch.float64)
+
+    def loss(x):
+        P, Q = x.view(2, 2, 3, 3)
+        first = eye + P[0] @ gram @ Q[0]
+        both = first + P[1] @ first @ gram @ first.mT @ Q[1] @ first
+        return (weights * (-both[:, -1, :-1] - w).square().sum(-1)).sum()
+
+    found, x = polish(loss, torch.diag_embed(torch.tensor(TRAP)).flatten().tolist(), 60)
+    assert found == pytest.approx(0.268616, abs=1e-6)
+    assert torch.autograd.functional.jacobian(loss, x).abs().max() < 1e-4
+    eigenvalues = torch.linalg.eigvalsh(torch.autograd.functional.hessian(loss, x))
+    assert eigenvalues[:8].abs().max() < 1e-4 < 0.04 < eigenvalues[8]
+
+
 # ---- samples and training ----
 
 
