@@ -50,7 +50,7 @@ class NotebookBuilder(Builder):
         index = Chapter(self, f"{Path(root).parent}/{INDEX}")
         lines = [f"# Start here: {index.title_of(root)}", "", HOW, "", f"- {index.link(root)}"]
         for part in self.env.get_doctree(root).findall(addnodes.toctree):
-            lines += ["", f"**{part['caption']}**", ""]
+            lines += ["", f"**{part['caption']}**", ""] if part["caption"] else []
             for _, docname in part["entries"]:
                 number = self.env.toc_secnumbers.get(docname, {}).get("")
                 lines.append(f"- {f'{number[0]}. ' if number else ''}{index.link(docname)}")

@@ -23,8 +23,8 @@ def train(page: Page) -> dict:
 @pytest.mark.parametrize(
     ("preset", "least", "most"),
     [
-        ("theorem-1", 0, 1e-10), ("theorem-2", 0, 1e-10), ("theorem-3", 0, 1e-10), ("nothing", 0, 1e-9),
-        ("trap", 1.5061768, 1.5061778), ("two-heads", 0, 1e-10), ("mean", 1e-3, 10), ("identity", 0, 1e-6),
+        ("theorem-1", 0, 1e-9), ("theorem-2", 0, 1e-9), ("theorem-3", 0, 1e-9), ("nothing", 0, 1e-9),
+        ("trap", 1.5061768, 1.5061778), ("two-heads", 0, 1e-9), ("mean", 1e-3, 10), ("identity", 0, 1e-6),
     ],
 )  # fmt: skip
 def test_presets_show_their_claim(playground, preset, least, most):
@@ -42,6 +42,22 @@ def test_presets_show_their_claim(playground, preset, least, most):
     if preset == "trap":
         trap = max(lsa.traps(lsa.isotropic(3, 40, 0.25)), key=lambda each: each.excess)
         assert got["excess"] == pytest.approx(trap.excess, rel=1e-6)
+    if preset == "nothing":
+        assert "nothing to learn: η* = 0" in page.locator(f"{HOST} .says").inner_text()
+
+
+def test_the_copied_python_ends_where_the_page_ends(playground, capsys):
+    """After 724 steps, at 1e-9: sums are rounded differently, so that three digits of the excess agree."""
+    page = playground.page
+    page.emulate_media(reduced_motion="reduce")
+    page.get_by_label("Show me").select_option("two-heads")
+    got = train(page)
+    assert got["step"] > 500
+    page.get_by_role("button", name="Copy the Python").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    exec(page.evaluate("() => navigator.clipboard.readText()"), {})
+    *_, excess = capsys.readouterr().out.split()
+    assert float(excess) == pytest.approx(got["excess"], rel=6e-3)
 
 
 def test_pythagoras_holds_wherever_a_weight_is_dragged(playground):
@@ -100,7 +116,7 @@ def test_the_copied_python_reproduces_what_is_shown(playground, capsys):
     assert got["step"] == 3
     exec(page.evaluate("() => navigator.clipboard.readText()"), {})
     excess = got["loss"] / got["best"] - 1
-    expected = f"L = {got['loss']:.8f}, L* = {got['best']:.8f}, relative excess {excess:.3e}\n"
+    expected = f"L = {got['loss']:.8f}, L* = {got['best']:.8f}, relative excess {excess:.2e}\n"
     assert capsys.readouterr().out == expected
 
 
@@ -113,5 +129,5 @@ def test_reduced_motion_draws_but_once(playground):
       const drawing = host.shadowRoot.querySelector('svg g:nth-of-type(2)');
       new MutationObserver(count).observe(drawing, { childList: true });
     }""")
-    assert train(page)["excess"] < 1e-10
+    assert train(page)["excess"] < 1e-9
     assert page.evaluate("() => window.drawn") <= 3

@@ -10,13 +10,18 @@ import lsa
 
 
 def prompt_number(state, found):
-    x, y = zip(*state["points"], strict=True)
-    given = [[[each] for each in x]], [y], [[state["query"]]], [0.0]
-    prompts = lsa.Prompts(*(torch.tensor(each, dtype=torch.float64) for each in given))
-    task = lsa.isotropic(1, len(x), state["noise_variance"])
-    best = lsa.optimum(task)
-    assert found["step"] == pytest.approx(best.step, rel=1e-12)
-    layer = lsa.LinearSelfAttention.from_preconditioner(best.preconditioner)
+    d, n, noise = (state[name] for name in ("d", "n", "noise_variance"))
+    n0, noise0 = state["trained_n"], state["trained_noise"]
+    x = torch.tensor([state["places"][:n]], dtype=torch.float64)
+    given = (state["errors"], state["truth"], state["query"])
+    errors, truth, query = (torch.tensor(each, dtype=torch.float64) for each in given)
+    y = x @ truth + math.sqrt(noise) * errors[:n]
+    prompts = lsa.Prompts(x, y, query[None], torch.zeros(1).double())
+    trained, task = lsa.optimum(lsa.isotropic(d, n0, noise0)), lsa.isotropic(d, n, noise)
+    layer = lsa.LinearSelfAttention.from_preconditioner(trained.preconditioner)
+    assert n != n0  # the layer is frozen: it knows nothing of the prompt that it sees
+    assert found["step"] == pytest.approx(trained.step, rel=1e-12)
+    assert found["factor"] == pytest.approx(trained.step / lsa.optimum(task).step, rel=1e-12)
     assert found["layer"] == pytest.approx(layer(prompts).item(), rel=1e-12)
     assert found["gd"] == pytest.approx(lsa.gradient_descent(prompts, state["eta"]).item(), rel=1e-12)
     assert found["bayes"] == pytest.approx(lsa.ridge(prompts, task).item(), rel=1e-12)
@@ -25,14 +30,17 @@ def prompt_number(state, found):
 def training_number(state, found):
     """The same start, trained by `lsa.fit`."""
     start = lsa.Playground(**{name: state[name] for name in ("d", "n", "noise_variance", "seed")})
+    layer, best = start.layer, lsa.optimum(start.task)
+    assert 0 < state["step"] < 400
     options = {"optimizer": "adam", "steps": 400, "learning_rate": 0.02}
-    losses = lsa.fit(start.layer, start.task, **options).losses
+    losses = lsa.fit(layer, start.task, **options).losses
     assert found["loss"] == pytest.approx(losses[state["step"]].item(), rel=1e-9)
-    assert found["best"] == pytest.approx(lsa.optimum(start.task).loss, rel=1e-12)
+    assert found["best"] == pytest.approx(best.loss, rel=1e-12)
+    assert found["goal"] == pytest.approx(best.step, rel=1e-12)
 
 
 def projection_number(state, found):
-    task = lsa.isotropic(state["d"], state["n"], state["noise_variance"])
+    task = isotropic(state)
     layer = lsa.LinearSelfAttention.from_preconditioner(torch.eye(state["d"]).double())
     with torch.no_grad():
         layer.value[0, -1, 0] = found["e"]  # a = (e, 0, …, 0, g), M = [I; 0]
@@ -41,6 +49,8 @@ def projection_number(state, found):
     assert found["loss"] == pytest.approx(loss, rel=1e-12)
     assert found["best"] == pytest.approx(best, rel=1e-12)
     assert found["distance"] == pytest.approx(loss - best, rel=1e-9)
+    assert found["across"] ** 2 + found["rest"] ** 2 == pytest.approx(loss - best, rel=1e-9)
+    assert found["traps"] == pytest.approx([trap.loss for trap in lsa.traps(task)], rel=1e-9)
 
 
 def ellipses_number(state, found):
@@ -160,9 +170,9 @@ def reynolds_number(state, found):
 
 # figure: (what it begins with, the check); with nothing given, its first control is moved before
 NUMBERS = {
-    "prompt": ({}, prompt_number),
+    "prompt": ({"n": 13, "noise_variance": 0.4}, prompt_number),
     "training": ({}, training_number),
-    "projection": ({}, projection_number),
+    "projection": ({"d": 3, "n": 40}, projection_number),
     "ellipses": ({}, ellipses_number),
     "units": ({}, units_number),
     "flip": ({"images": "mirror", "degrees": 360}, flip_number),

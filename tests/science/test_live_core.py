@@ -193,7 +193,45 @@ def test_the_copied_python_takes_the_same_steps(preset, capsys):
     """
     got = node(code, preset)
     excess = got["loss"] / got["best"] - 1
-    expected = f"L = {got['loss']:.8f}, L* = {got['best']:.8f}, relative excess {excess:.3e}\n"
+    expected = f"L = {got['loss']:.8f}, L* = {got['best']:.8f}, relative excess {excess:.2e}\n"
     for text in (got["code"], got["moved"]):
         exec(text, {})
         assert capsys.readouterr().out == expected
+
+
+def square_with(layer, step, task):
+    """E (ŷ + step · x_qᵀXᵀy)²: half of L(ŷ) + L(−ŷ), less E y_q²."""
+    plain = lsa.LinearSelfAttention.from_preconditioner(torch.eye(task.d).double())
+    (a, M), (b, N) = layer.effective(), plain.effective()
+    ends = [(sign * torch.cat([a, step * b]), torch.cat([M, N])) for sign in (1, -1)]
+    layers = [lsa.LinearSelfAttention.from_effective(*end) for end in ends]
+    losses = [lsa.population_loss(each, task).item() for each in layers]
+    return sum(losses) / 2 - task.d - task.noise_variance
+
+
+def test_a_layer_in_the_plane_of_why():
+    """`across` is its component along x_qᵀXᵀy, by least squares; what is left is at a right angle to it."""
+    code = """
+    import { placeOf } from "./training.js";
+    import { Objective } from "./loss.js";
+    import { makeTask } from "./task.js";
+    console.log(JSON.stringify(given.map(({ d, n, noise, weights }) =>
+      placeOf(new Objective(makeTask({ d, n, noise })), Float64Array.from(weights)))));"""
+    cases = []
+    for seed in range(20):
+        g = torch.Generator().manual_seed(seed)
+        d, n = 1 + seed % 5, 1 + 3 * seed
+        cases.append((lsa.isotropic(d, n, 0.1 * seed), lsa.LinearSelfAttention(d, scale=0.5, generator=g)))
+    given = [
+        {"d": task.d, "n": task.n, "noise": task.noise_variance, "weights": flat(layer)}
+        for task, layer in cases
+    ]
+    for (task, layer), found in zip(cases, node(code, given), strict=True):
+        best, power = lsa.optimum(task), task.d + task.noise_variance
+        low, mid, high = (square_with(layer, t, task) for t in (-best.step, 0.0, best.step))
+        bend = (low + high) / 2 - mid  # of the parabola, in units of the step
+        across = ((high - low) / (4 * bend) - 1) * bend**0.5
+        distance = lsa.population_loss(layer, task).item() - best.loss
+        close([found["across"]], [across], distance**0.5, 1e-9)
+        close([found["distance"]], [distance], power)
+        close([found["across"] ** 2 + found["rest"] ** 2], [distance], power)

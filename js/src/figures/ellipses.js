@@ -139,7 +139,8 @@ export function render(given) {
       ],
       alt: "A valley around the true w, a plain step that points across it, and the layer's step.",
     });
-    const off = [angle(plain, w), angle(learned, w)],
+    const reach = Math.hypot(...learned) / Math.hypot(...w),
+      off = [angle(plain, w), angle(learned, w)],
       ratio = Math.max(...eigenvalues(P)) / Math.min(...eigenvalues(P));
     fig.say(
       "On average the ",
@@ -148,9 +149,11 @@ export function render(given) {
       by("layer", `the layer's by ${off[1].toFixed(1)}°`),
       ". ",
       prior === "matched"
-        ? "Its preconditioner is η* Σ⁻¹: long where the data is short."
+        ? `Its preconditioner is η* Σ⁻¹: long where the data is short. ` +
+            `It goes ${Math.round(100 * reach)} % of the way to w, ` +
+            "on purpose: the dots are single prompts, and a longer step would scatter them more."
         : `Its preconditioner has condition number ${short(ratio)}, on the way from the prior's 1 ` +
-            `to that of Σ⁻¹, ${short(condition)}. Take more examples.`,
+            `to that of Σ⁻¹, ${short(condition)}${n < 100 ? ": more examples take it there" : ""}.`,
     );
     fig.numbers({ plain: eta, best: task.best, P: [...P], off });
   });

@@ -154,9 +154,9 @@ export function render(given) {
           ],
           { width: 1 },
         ),
-        text([1.5, -2.55], flip ? "flips: 0" : "xx", { anchor: "middle" }),
+        text([1.5, -2.55], flip ? "xx: all 0" : "xx", { anchor: "middle" }),
         text([4.1, -2.55], "xy", { anchor: "middle" }),
-        text([5.7, -2.55], flip ? "0" : "yy", { anchor: "middle" }),
+        text([5.7, -2.55], flip ? "yy: 0" : "yy", { anchor: "middle" }),
       ],
       alt: `Means of r times the entries of G: ${T.map((row) => row.map((x) => x.toFixed(2)).join(", ")).join("; ")}.`,
     });
@@ -170,7 +170,8 @@ export function render(given) {
           ? "All turns and mirrors leave a multiple of the identity in xy. "
           : "All turns leave a multiple of the identity in xy, and an antisymmetric part, which mirrors remove. ",
       prompts > 1
-        ? `, over ${prompts} prompts: η* makes it 0 in the mean.`
+        ? `, the mean over ${prompts} random prompts; the one you drag is only drawn. ` +
+          "Over all, η* makes it 0."
         : " for this prompt; take the mean over more of them.",
     ];
     fig.say(

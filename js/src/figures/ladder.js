@@ -26,7 +26,7 @@ export function render(given) {
   });
   const rungs = fig.plot({
     title: "The ladder",
-    note: "loss after the best k steps",
+    note: "loss after the best k steps; black: large n, d",
     xLabel: "steps k",
     x: [0, MOST],
     xTicks: [0, 2, 4, 6, 8, 10, 12],
@@ -86,7 +86,7 @@ export function render(given) {
           : []),
         line(
           losses.map(([j]) => [j, limitLoss(n, d, noise, j)]),
-          { actor: "theory", width: 1.5, label: "limit" },
+          { actor: "theory", width: 1.5, label: "large n, d" },
         ),
         line(losses, { actor: "gd", label: "best k" }),
         dots(losses, { actor: "gd", size: 4, opacity: 1 }),
@@ -98,7 +98,8 @@ export function render(given) {
     });
     fig.say(
       by("gd", `${k === 1 ? "One step" : `The best ${k} steps`} lose${k === 1 ? "s" : ""} ${short(loss, 4)}`),
-      `; one loses ${short(losses[1][1], 4)}, ${MOST} lose ${short(losses[MOST][1], 4)}. `,
+      k > 1 ? `; one loses ${short(losses[1][1], 4)}` : "",
+      k < MOST ? `; the best ${MOST} lose ${short(losses[MOST][1], 4)}. ` : ". ",
       `The curve meets `,
       by("bayes", "ridge"),
       ` at the nodes; their places λ_j do not move with the noise, `,

@@ -1,5 +1,5 @@
 import { button, choice, slider } from "../kit/controls.js";
-import { short } from "../kit/dom.js";
+import { count, short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
 import { dots, graph, handle, rule, text } from "../kit/marks.js";
 import { landmarks, stepLoss, weightsAt } from "../math/steps.js";
@@ -26,7 +26,7 @@ export function render(given) {
         [3, "three times"],
       ],
     }),
-    button("half the prompt", () => fig.set({ seen: fig.state.n / 2 })),
+    button("half the prompt", () => fig.set({ seen: Math.ceil(fig.state.n / 2) })),
     button("double length", () => fig.set({ seen: 2 * fig.state.n })),
     button("as in training", () => fig.set({ seen: fig.state.n, copies: 1 })),
   );
@@ -36,6 +36,8 @@ export function render(given) {
     slider("d", { label: "dimension d", min: 1, max: 20, whole: true }),
     slider("noise_variance", { label: "noise σ²", min: 0, max: 4, step: 0.05 }),
   ]);
+  /** A whole number of examples, at least one on if an arrow key has asked for less. */
+  const step = (from, to) => (Math.abs(to - from) < 0.5 ? from + Math.sign(to - from) : Math.round(to));
   return fig.begin((s) => {
     const { n, d, noise_variance: noise, copies } = s,
       task = { n, d, noise, copies },
@@ -84,7 +86,7 @@ export function render(given) {
             [0, most],
             [0, tall],
           ],
-          move: ([x]) => fig.set({ seen: Math.round(2 * x) / 2 }),
+          move: ([x]) => fig.set({ seen: step(s.seen, x) }),
         }),
       ],
       alt:
@@ -93,7 +95,7 @@ export function render(given) {
     });
     const times = ["", "", ", each shown twice", ", each shown three times"][copies];
     fig.say(
-      `Trained with ${n} examples, tested with ${short(seen)}${times}: the `,
+      `Trained with ${count(n, "example")}, tested with ${seen}${times}: the `,
       by("layer", `sum loses ${short(now.sum, 4)}`),
       ", the ",
       by("accent", `mean ${short(now.mean, 4)}`),

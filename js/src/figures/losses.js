@@ -87,7 +87,7 @@ export function render(given) {
       marks: [
         rule({ x: star }),
         text([star, 1.25], "η*", { shift: [5, 14], actor: "gd", strong: true }),
-        graph(square, { actor: "gd", label: "squared", width: 1.5 }),
+        ...(loss === "squared" ? [] : [graph(square, { actor: "gd", label: "squared", width: 1.5 })]),
         line(points, { actor: "layer", label: loss === "fourth" ? "fourth power" : loss }),
         dots([[best, of(best)]], { actor: "layer", size: 6, opacity: 1 }),
       ],
@@ -96,9 +96,13 @@ export function render(given) {
     fig.say(
       "The best layer is one step, with ",
       by("layer", `η = ${short(best, 3)}`),
-      `, ${short(best / star, 4)} times the `,
-      by("gd", `η* = ${short(star, 3)}`),
-      " of the squared error. ",
+      ...(Math.abs(best / star - 1) < 1e-4
+        ? [": the ", by("gd", "η*"), loss === "squared" ? ". " : " of the squared error. "]
+        : [
+            `, ${short(best / star, 4)} times the `,
+            by("gd", `η* = ${short(star, 3)}`),
+            " of the squared error. ",
+          ]),
       loss === "pinball" ? "Move the level: the loss bends, the step stays." : "",
     );
     fig.numbers({ step: best, star, least: of(best) * zero });

@@ -1,19 +1,18 @@
 import { button, menu, slider, toggle } from "../kit/controls.js";
 import { make, power, short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
-import { Grid } from "../kit/grid.js";
-import { dots, line, text } from "../kit/marks.js";
-import { METHODS, randomWeights } from "../math/descend.js";
-import { Objective, predict } from "../math/loss.js";
-import { DEFAULTS, PRESETS, presetState, python, says, taskOf } from "../math/presets.js";
+import { dots, line } from "../kit/marks.js";
+import { predict } from "../math/loss.js";
+import { DEFAULTS, PRESETS, presetState, python, says } from "../math/presets.js";
 import { clamp } from "../math/scalar.js";
 import { samplePrompts } from "../math/task.js";
+import { Trainer } from "../math/trainer.js";
+import { TRIANGLE, triangleMarks } from "../views/triangle.js";
+import { weightGrids } from "../views/weights.js";
 
 // The layer trains in the page, on the exact loss.
 
 const PROMPTS = 160,
-  END = 1e-10,
-  PATIENCE = 500,
   RATES = { adam: 0.01, gd: 0.003, lbfgs: 1 };
 const FAMILY = {
   linear: "linear, w·x",
@@ -36,103 +35,40 @@ export function render(given) {
     { state } = fig;
   fig.linked({ seed: [0, 1e9] });
   state.preset = Object.keys(PRESETS).find((name) => same(presetState(name), state)) ?? "";
-  let task,
-    objective,
-    method,
-    weights,
-    prompts,
-    step,
-    history,
-    stride,
-    ends,
-    lowest,
-    idle,
-    moved = false;
+  const trainer = new Trainer(state);
+  let prompts = [];
+  const sample = () => {
+    prompts = samplePrompts(trainer.task, PROMPTS, 7);
+  };
 
   // ---- what is trained ----
-  const excess = (loss = objective.loss(weights)) => (loss - task.best) / task.best;
-  const record = (value) => {
-    if (history.at(-1)?.[0] === step) history.pop();
-    if (step % stride === 0) history.push([step, value]);
-    if (history.length > 1000) {
-      stride *= 2;
-      history = history.filter(([at]) => at % stride === 0);
-    } // its shape stays
-  };
-  const restart = () => {
-    weights = randomWeights(state.d, state.heads, state.scale, state.seed);
-    [step, history, stride, ends, moved] = [0, [], 1, "", false];
-    renew();
-    record(excess());
-  };
-  const renew = () => {
-    method = new METHODS[state.optimizer](objective);
-    [lowest, idle] = [Infinity, 0];
-  };
-  const retask = () => {
-    task = taskOf(state);
-    objective = new Objective(task, state.heads, state.residual);
-    prompts = samplePrompts(task, PROMPTS, 7);
-  };
-  const advance = () => {
-    const before = weights.slice(),
-      loss = method.step(weights, state.rate),
-      rel = excess(loss); // the loss before the step
-    if (!(rel < 1e6)) {
-      restart();
-      ends = "It diverged: take a smaller learning rate.";
-      return false;
-    }
-    record(rel);
-    if (rel < END) {
-      weights = before;
-      ends = "Arrived: the layer is one step of gradient descent.";
-      return false;
-    }
-    step++;
-    if (loss < lowest * (1 - 1e-9)) [lowest, idle] = [loss, 0];
-    else if (++idle > PATIENCE) {
-      ends = "No way down from here: a local minimum, or all that this layer can do.";
-      return false;
-    }
-    return true;
-  };
   fig.changed = (changes) => {
-    const names = Object.keys(changes);
-    if ("preset" in changes && PRESETS[changes.preset]) {
-      Object.assign(state, presetState(changes.preset));
-      retask();
-      rebuild();
-      restart();
-      return;
-    }
-    if (!names.includes("preset")) state.preset = "";
+    const names = Object.keys(changes),
+      named = PRESETS[changes.preset];
+    if (named) Object.assign(state, presetState(changes.preset));
+    else if (!("preset" in changes)) state.preset = "";
     if ("optimizer" in changes) state.rate = RATES[state.optimizer];
-    if (names.every((name) => STILL.includes(name))) return;
-    const { d, heads } = objective;
-    retask();
-    if (d !== state.d || heads !== state.heads) rebuild();
-    if (names.some((name) => AGAIN.includes(name))) restart();
-    else {
-      renew();
-      record(excess());
-    }
-    ends = "";
+    if ("rate" in changes && trainer.step) trainer.moved = true;
+    if (!named && names.every((name) => STILL.includes(name))) return;
+    const { d, heads } = trainer.objective;
+    trainer.retask(state);
+    sample();
+    if (d !== state.d || heads !== state.heads) grids.rebuild(state);
+    if (named || names.some((name) => AGAIN.includes(name))) trainer.restart(state);
+    else trainer.renew(state);
   };
   const run = fig.player({
     words: ["▶ Train", "❚❚ Pause"],
     patience: 20_000,
     step: () => {
       let more = true;
-      for (let k = 0; more && k < (fig.reducedMotion.matches ? 20 : state.speed); k++) more = advance();
+      for (let k = 0; more && k < (fig.reducedMotion.matches ? 20 : state.speed); k++)
+        more = trainer.advance(state);
       return more;
     },
   });
-  const hand = (change) => {
-    change();
-    renew();
-    ends = "";
-    record(excess());
+  const hand = (weights) => {
+    trainer.move(weights, state);
     fig.set({});
   };
 
@@ -153,7 +89,7 @@ export function render(given) {
     button(
       "One step",
       () => {
-        advance();
+        trainer.advance(state);
         fig.set({});
       },
       { title: "Take one step of the optimizer" },
@@ -161,15 +97,9 @@ export function render(given) {
     button("New start", () => fig.set({ seed: state.seed + 1, preset: state.preset }), {
       title: "Draw other weights to start from",
     }),
-    button(
-      "Be one GD step",
-      () =>
-        hand(() => {
-          weights = objective.optimalWeights();
-          moved = true;
-        }),
-      { title: "Set the weights to those of one step of gradient descent" },
-    ),
+    button("Be one GD step", () => hand(trainer.objective.optimalWeights()), {
+      title: "Set the weights to those of one step of gradient descent",
+    }),
   );
   fig.say("");
   fig.row("19rem");
@@ -190,6 +120,7 @@ export function render(given) {
     title: "Weights, at the scale |a| = 1",
     note: "drag a cell up or down, or focus it and press + or −",
   });
+  const grids = weightGrids(place, trainer, { hand, done: () => fig.publish() });
   const triangle = fig.plot({
     title: "Pythagoras",
     note: "three sides, each computed by itself",
@@ -251,76 +182,12 @@ export function render(given) {
       when: () => !fig.reducedMotion.matches,
     }),
   ]);
-  fig.python = () => python(state, step, moved ? weights : null);
+  fig.python = () => python(state, trainer.step, trainer.moved ? trainer.weights : null);
 
-  let grids = [];
-  /**
-   * |a| of a head with the sign of its last entry, and the largest entry of the GD step's M at the scale |a|
-   * = 1.
-   */
-  const scaleOf = (head) => {
-    const a = objective.a.subarray(head * objective.size, (head + 1) * objective.size);
-    return {
-      norm: (Math.hypot(...a) || 1) * (a[objective.d] < 0 ? -1 : 1),
-      unit: Math.max(...task.P.map(Math.abs)) * Math.hypot(1, ...task.mean) || 0.1,
-    };
-  };
-  function rebuild() {
-    const { d, heads } = state,
-      cell = clamp(Math.floor(125 / (d + 1)), 12, 28);
-    place.style.setProperty("--cell", `${cell}px`);
-    const pair = (head, own) => {
-      const entry = (M, r, c) =>
-        M ? objective.M[(head * (d + 1) + r) * d + c] : objective.a[head * (d + 1) + r];
-      const one = (M) =>
-        new Grid({
-          rows: d + 1,
-          columns: M ? d : 1,
-          title: `${M ? "M" : "a"}${own ? (heads > 1 && M ? `, head ${head + 1}` : "") : M ? " of one GD step" : ""}`,
-          name: own
-            ? `${M ? "M" : "a"} of head ${head + 1}: arrow keys walk, plus and minus change a weight`
-            : `${M ? "M" : "a"} of one GD step`,
-          move:
-            own &&
-            ((r, c, change) =>
-              hand(() => {
-                const { norm, unit } = scaleOf(head);
-                objective.nudge(weights, head, r, M ? c : -1, M ? (change * unit) / norm : change * norm);
-                objective.effective(weights);
-                moved = true;
-              })),
-          says: (r, c) =>
-            `${M ? `M, row ${r + 1}, column ${c + 1}` : `a, row ${r + 1}`} = ${short(entry(M, r, c))}`,
-          done: () => fig.publish(),
-        });
-      const made = { a: one(false), M: one(true) };
-      return { ...made, node: make("div", { className: "pair" }, made.a.node, made.M.node) };
-    };
-    grids = [...Array.from({ length: heads }, (_, i) => pair(i, true)), pair(0, false)];
-    place.querySelector(".grids")?.remove();
-    place.append(make("div", { className: "grids" }, ...grids.map(({ node }) => node)));
-  }
-  function colour() {
-    const { size, d, heads } = objective,
-      { unit } = scaleOf(0),
-      norm = Math.hypot(1, ...task.mean);
-    for (let i = 0; i < heads; i++) {
-      const { norm: own } = scaleOf(i);
-      grids[i].a.paint(Array.from({ length: size }, (_, k) => objective.a[i * size + k] / own));
-      grids[i].M.paint(
-        Array.from({ length: size * d }, (_, k) => (objective.M[i * size * d + k] * own) / unit),
-      );
-    }
-    grids[heads].a.paint([...task.mean.map((x) => -x / norm), 1 / norm]);
-    grids[heads].M.paint(
-      Array.from({ length: size * d }, (_, k) =>
-        k < d * d ? (task.P[(k % d) * d + Math.floor(k / d)] * norm) / unit : 0,
-      ),
-    );
-  }
   function draw() {
-    const loss = objective.loss(weights),
-      rel = excess(loss),
+    const { task, objective, weights, step, history, moved, ends } = trainer,
+      loss = objective.loss(weights),
+      rel = trainer.excess(loss),
       distance = objective.distance(weights),
       gap = Math.abs(loss - task.best - distance);
     const points = [...history, [step, rel]].map(([at, x]) => [at, Math.max(x, 1e-16)]),
@@ -343,10 +210,7 @@ export function render(given) {
       y: [-most, most],
       marks: [
         line(
-          [
-            [-most, -most],
-            [most, most],
-          ],
+          [-most, most].map((x) => [x, x]),
           { actor: "gd" },
         ),
         dots(
@@ -358,36 +222,10 @@ export function render(given) {
         `Predictions of the layer against those of one GD step; ` +
         `their mean squared difference is ${short(distance)}.`,
     });
-    colour();
-    const [p, q, r] = [task.best, distance, loss].map((x) => Math.sqrt(Math.max(x, 0)));
-    const cos = p * q > 0 ? (p * p + q * q - r * r) / (2 * p * q) : 0,
-      sin = Math.sqrt(Math.max(0, 1 - cos * cos)); // by the law of cosines
-    const long = Math.max(p, q, 1e-9),
-      top = [0, p / long],
-      far = [(q / long) * sin, (q / long) * cos];
+    grids.paint();
     triangle.show({
-      x: [-0.25, 1.35],
-      y: [-0.15, 1.08],
-      marks: [
-        line([[0, 0], top], { actor: "gd", width: 3 }),
-        line([[0, 0], far], { width: 3 }),
-        line([top, far], { actor: "layer", width: 3 }),
-        ...(q / long > 0.12 && p / long > 0.12
-          ? [
-              line(
-                [
-                  [0.06, 0],
-                  [0.06, 0.06],
-                  [0, 0.06],
-                ],
-                { width: 1 },
-              ),
-            ]
-          : []),
-        text([0, top[1] / 2], "√L*", { anchor: "end", shift: [-8, 0], actor: "gd" }),
-        text([far[0] / 2, far[1] / 2], "distance", { anchor: "middle", shift: [0, 16] }),
-        text([far[0] / 2, (top[1] + far[1]) / 2], "√L", { shift: [8, -8], actor: "layer" }),
-      ],
+      ...TRIANGLE,
+      marks: triangleMarks(task.best, distance, loss),
       alt:
         `A right triangle: L = ${short(loss)} is L* = ${short(task.best)} ` +
         `plus the squared distance ${short(distance)}.`,
@@ -405,16 +243,10 @@ export function render(given) {
     fig.numbers({ excess: rel, step, pythagoras: gap / loss, loss, best: task.best });
   }
 
-  fig.extra = () => ({ weights: Array.from(weights), step });
-  retask();
-  rebuild();
-  restart();
+  fig.extra = () => ({ weights: Array.from(trainer.weights), step: trainer.step });
+  sample();
+  grids.rebuild(state);
   const stored = given.model.get("weights");
-  if (stored?.length === weights.length) {
-    weights = Float64Array.from(stored);
-    history = [];
-    record(excess());
-    moved = true;
-  }
+  if (stored?.length === trainer.weights.length) trainer.move(Float64Array.from(stored), state);
   return fig.begin(draw);
 }

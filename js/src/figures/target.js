@@ -1,7 +1,7 @@
 import { button, menu, slider, toggle } from "../kit/controls.js";
 import { short, svg } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
-import { arrow, dots, graph, handle, minus, text, tint } from "../kit/marks.js";
+import { arrow, dots, graph, handle, legend, minus, text, tint } from "../kit/marks.js";
 import { stepWeights } from "../math/context.js";
 import { dot, normals } from "../math/linalg.js";
 import { planar, planarMoments, stepLoss } from "../math/planar.js";
@@ -103,6 +103,7 @@ export function render(given) {
     xLabel: "position along the arrow",
     aspect: 0.74,
     tallest: 330,
+    legend: false,
   });
   fig.controls([
     slider("n", { label: "examples n", min: 1, max: 200, log: true, whole: true }),
@@ -161,10 +162,16 @@ export function render(given) {
           xs.map((x, k) => [dot(b, x), ys[k]]),
           { size: 4, opacity: 0.4 },
         ),
-        graph((t) => f([t * b[0], t * b[1]]), { label: "f" }),
-        graph((t) => dot(layer, b) * t, { actor: "layer", label: "trained layer", width: 5, samples: 1 }),
-        graph((t) => dot(m, b) * t, { actor: "theory", label: "linear part", width: 2, samples: 1 }),
-        graph((t) => dot(step, b) * t, { actor: "gd", label: "one step", samples: 1 }),
+        graph((t) => f([t * b[0], t * b[1]]), {}),
+        graph((t) => dot(layer, b) * t, { actor: "layer", width: 5, samples: 1 }),
+        graph((t) => dot(m, b) * t, { actor: "theory", width: 2, samples: 1 }),
+        graph((t) => dot(step, b) * t, { actor: "gd", samples: 1 }),
+        legend([
+          ["ink", "f"],
+          ["layer", "trained layer", 5],
+          ["gd", "one step"],
+          ["theory", "linear part", 2],
+        ]),
       ],
       alt: "f along the arrow, a curve; its linear part, the trained layer's answer and one step, three lines.",
     });

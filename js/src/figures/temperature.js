@@ -87,8 +87,10 @@ export function render(given) {
       by("accent", `one head loses ${short(now[0][1], 4)}`),
       " and ",
       by("layer", `the pair ${short(now[1][1], 4)}`),
-      `. The pair is best near β = ${short(best[1][0], 2)} with ${short(best[1][1], 4)}, ` +
-        `a little below its limit ${short(limit, 4)} at β → 0. `,
+      short(best[1][1], 4) === short(limit, 4)
+        ? `. The pair is best for small β: ${short(limit, 4)} as β → 0. `
+        : `. The pair is best near β = ${short(best[1][0], 2)} with ${short(best[1][1], 4)}, ` +
+            `a little below its limit ${short(limit, 4)} as β → 0. `,
       by("muted", `Linear attention loses ${short(linear, 4)}`),
       `; nothing that sees scores alone loses less than ${short(floor, 4)}.`,
     );

@@ -1,5 +1,5 @@
 import { button, slider } from "../kit/controls.js";
-import { short } from "../kit/dom.js";
+import { count, short } from "../kit/dom.js";
 import { by, Figure } from "../kit/figure.js";
 import { dots, handle, line, rule, text } from "../kit/marks.js";
 import { Adam, randomWeights } from "../math/descend.js";
@@ -13,6 +13,7 @@ import { makeTask } from "../math/task.js";
 // The landscape of H heads as a curve: a ball that rolls down it, and real layers that are trained beside it.
 
 const RUNS = 12,
+  BALL = 9,
   STEPS = 900,
   RIGHT = Math.PI / 2,
   DEGREE = 180 / Math.PI;
@@ -21,10 +22,10 @@ const RUNS = 12,
 export function render(given) {
   const fig = new Figure(given, { d: 2, n: 6, noise_variance: 0.3, heads: 1, angle: 74, seed: 1 });
   fig.linked({ angle: [0, 90], seed: [0, 1e9] });
-  fig.python = (s) => trapsPython({ ...s, heads: Math.min(s.heads, s.d + 1) });
+  fig.python = trapsPython;
   let runs = [],
     done = 0;
-  const taskOf = ({ d, n, noise_variance: noise, heads }) => ({ d, n, noise, heads: Math.min(heads, d + 1) });
+  const taskOf = ({ d, n, noise_variance: noise, heads }) => ({ d, n, noise, heads });
   const start = () => {
     const task = taskOf(fig.state),
       exact = makeTask({ ...task }),
@@ -56,26 +57,30 @@ export function render(given) {
       slope = (x) => (atAngle(Math.min(x + h, RIGHT), task) - atAngle(Math.max(x - h, 0), task)) / (2 * h);
     let x = fig.state.angle / DEGREE;
     for (let k = 0; k < 6; k++) x = clamp(x - (0.02 * slope(x)) / task.d, 0, RIGHT);
+    const rolled = Math.abs(x * DEGREE - fig.state.angle);
     fig.state.angle = x * DEGREE;
+    return rolled > 1e-3;
   };
   const step = () => {
-    roll();
-    for (const { w, adam } of runs)
-      for (let k = 0; k < 4; k++) adam.step(w, 0.02 * (1 - (done + k) / (STEPS + 1)));
-    done += 4;
-    return done < STEPS;
+    const rolls = roll();
+    if (done < STEPS) {
+      for (const { w, adam } of runs)
+        for (let k = 0; k < 4; k++) adam.step(w, 0.02 * (1 - (done + k) / (STEPS + 1)));
+      done += 4;
+    }
+    return rolls || done < STEPS;
   };
   const again = () => {
     const { seed, d, heads } = fig.state,
       normal = normals(31 * seed + 5),
       size = d + 1;
-    const rows = Float64Array.from({ length: Math.min(heads, size) * size }, normal);
-    fig.set({ seed: seed + 1, angle: angleOf(rows, Math.min(heads, size), size) * DEGREE });
+    const rows = Float64Array.from({ length: heads * size }, normal);
+    fig.set({ seed: seed + 1, angle: angleOf(rows, heads, size) * DEGREE });
   };
   const run = fig.player({ words: ["▶ Roll and train", "❚❚ Pause"], step });
   fig.bar(run, button("another start", again));
   const plot = fig.plot({
-    x: [0, 90],
+    x: [-3, 93],
     xLabel: "angle of the values to the label, in degrees",
     yLabel: "loss",
     aspect: 0.55,
@@ -98,34 +103,36 @@ export function render(given) {
       places = runs.map(({ at }) => at());
     const points = Array.from({ length: 301 }, (_, i) => [0.3 * i, V(0.3 * i)]),
       span = silent - best;
+    const caught = places.filter(([, loss]) =>
+        traps.some(([, height]) => Math.abs(loss / height - 1) < 1e-3),
+      ).length,
+      home = places.filter(([, loss]) => loss < best * 1.001).length;
     plot.show({
-      y: [best - 0.06 * span, silent + 0.08 * span],
+      y: [best - 0.12 * span, silent + 0.12 * span],
       marks: [
         rule({ y: best }),
         text([90, best], "best loss L*", { anchor: "end", shift: [-4, -9], actor: "muted" }),
         rule({ y: silent }),
         text([0, silent], "answers 0", { shift: [6, 12], actor: "muted" }),
         line(points, { actor: "theory", dash: "" }),
-        ...traps.map((at) => text(at, "trap", { anchor: "middle", shift: [0, 20], strong: true })),
-        dots(traps, { actor: "theory", size: 5, opacity: 1 }),
+        ...traps.map((at) =>
+          text(at, `trap: ${caught} of ${RUNS}`, { anchor: "middle", shift: [0, 20], strong: true }),
+        ),
+        text([0, best], `${home} of ${RUNS}`, { actor: "layer", shift: [8, 13], strong: true }),
         dots(places, { actor: "layer", size: 5, opacity: 0.8 }),
-        handle("ball", [s.angle, V(s.angle)], {
+        handle("ball", [s.angle, V(s.angle) + 0.05 * span], {
           label: "ball on the curve",
           actor: "accent",
-          size: 9,
+          size: BALL,
           along: "x",
           says: `${short(s.angle)} degrees`,
           move: ([x]) => fig.set({ angle: x }),
         }),
       ],
       alt:
-        `The loss against the angle for ${task.heads} heads, ` +
+        `The loss against the angle for ${count(s.heads, "head")}, ` +
         `with ${traps.length ? "a trap" : "no trap"}; a ball at ${short(s.angle)} degrees, ${RUNS} layers in training.`,
     });
-    const caught = places.filter(([, loss]) =>
-        traps.some(([, height]) => Math.abs(loss / height - 1) < 1e-3),
-      ).length,
-      home = places.filter(([, loss]) => loss < best * 1.001).length;
     const ball = traps.some(([x]) => Math.abs(x - s.angle) < 2)
       ? "in the trap"
       : s.angle < 2
@@ -134,7 +141,9 @@ export function render(given) {
     fig.say(
       traps.length
         ? `There is a trap at ${short(traps[0][0])}°, ${short(100 * (traps[0][1] / best - 1))} % above the best loss. `
-        : `No trap for ${task.heads > 1 ? `${task.heads} heads` : "one head"} here. `,
+        : s.heads > s.d
+          ? `With more heads than inputs every angle is as good as the best. `
+          : `No trap for ${count(s.heads, "head")} here. `,
       "The ",
       by("accent", `ball is ${ball}`),
       `. After ${done} steps `,

@@ -35,6 +35,14 @@ export function render(given) {
     menu("step", { label: "your step is on", options: names(OUTPUTS.step) }),
   ]);
   form.classList.add("form");
+  form.addEventListener("input", () => fig.redraw()); // for what is typed and cannot be used, too
+  /** What is wrong with a field, in words; "" if all can be used. */
+  const fault = () => {
+    const input = form.querySelector("input:invalid");
+    if (!(input instanceof HTMLInputElement)) return "";
+    const least = { size: "above 0", prior_variance: "above 0", noise_variance: "of at least 0" }[input.name];
+    return `For “${input.labels[0].textContent}” put a ${least ? `number ${least}` : "whole number of at least 1"}.`;
+  };
   const table = make("dl", { className: "answers" });
   fig.root.append(table);
   const plot = fig.plot({
@@ -47,6 +55,7 @@ export function render(given) {
   });
 
   return fig.begin((s) => {
+    const wrong = fault();
     const { eta, loss } = bestOf(s),
       L = OUTPUTS.loss[s.loss].factor,
       E = OUTPUTS.step[s.step].factor(s.n),
@@ -62,7 +71,7 @@ export function render(given) {
           "div",
           { className: actor },
           make("dt", {}, ...rich(name)),
-          make("dd", { textContent: value.toFixed(6) }),
+          make("dd", { textContent: wrong ? "–" : value.toFixed(6) }),
         ),
       ),
     );
@@ -77,13 +86,15 @@ export function render(given) {
       ],
       alt: `The best loss against the number of examples; at n = ${s.n} it is ${short(loss * L)}.`,
     });
-    fig.say(
-      "In ours, L = E(ŷ − y_q)² and a step on ½ Σ (w·x_i − y_i)²: ",
-      by("gd", `η* = ${eta.toFixed(6)}`),
-      ", ",
-      by("layer", `L* = ${loss.toFixed(6)}`),
-      ".",
-    );
+    if (wrong) fig.say(by("ink", wrong), " Until then there is no answer.");
+    else
+      fig.say(
+        "In ours, L = E(ŷ − y_q)² and a step on ½ Σ (w·x_i − y_i)²: ",
+        by("gd", `η* = ${eta.toFixed(6)}`),
+        ", ",
+        by("layer", `L* = ${loss.toFixed(6)}`),
+        ".",
+      );
     fig.numbers({ eta, loss, yourStep: eta * E, yourLoss: loss * L });
   });
 }

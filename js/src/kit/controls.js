@@ -16,6 +16,8 @@ import { make, rich, short, spoken } from "./dom.js";
 
 let count = 0;
 
+const NEAR = 0.015; // of a slider: so near, a hand has reached its mark
+
 const shell = (kind, actor, label, input, ...rest) => {
   input.id = `live-${++count}`;
   return make(
@@ -29,7 +31,7 @@ const shell = (kind, actor, label, input, ...rest) => {
 
 /**
  * A slider for a number: linear, `log` or in whole steps; `mark(state)` = [value, "η*"] points at a place on
- * it.
+ * it, and it stops there.
  * @param {string} name
  * @param {Common & { min: number, max: number, step?: number, log?: boolean, whole?: boolean, unit?: string,
  *   format?: (value: number) => string, mark?: (state: State) => [number, string] }} options
@@ -68,7 +70,17 @@ export const slider =
       return clamp(+near.toPrecision(10), min, max);
     };
     const set = (x) => fig.set({ [name]: round(x) }, input);
-    input.addEventListener("input", () => set(to(+input.value)));
+    /** To its mark, if a value between `low` and `high` on the way there would miss it. */
+    const snap = (x, low, high) => {
+      const place = mark?.(fig.state)?.[0],
+        near = place >= min && place <= max && from(place) >= low && from(place) <= high;
+      if (near) fig.set({ [name]: place }, input);
+      else set(x);
+    };
+    input.addEventListener("input", () => {
+      const t = +input.value;
+      snap(to(t), t - NEAR, t + NEAR);
+    });
     input.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[
           event.key
@@ -76,13 +88,20 @@ export const slider =
         now = fig.state[name];
       if (by === undefined && event.key !== "Home" && event.key !== "End") return;
       event.preventDefault();
-      if (by === undefined) set(event.key === "Home" ? min : max);
-      else if (!log) set(now + by * (whole ? 1 : step));
-      else {
-        // at least to the next number that looks different
-        const next = round(to(from(now) + by / 100));
-        set(whole && next === now ? now + Math.sign(by) : next);
+      if (by === undefined) {
+        set(event.key === "Home" ? min : max);
+        return;
       }
+      let next = now + by * (whole ? 1 : step);
+      if (log) {
+        // at least to the next number that looks different
+        next = round(to(from(now) + by / 100));
+        if (whole && next === now) next = now + Math.sign(by);
+      }
+      // the mark, if it lies behind where it stands and before half a move too far
+      const [here, there] = [from(now), from(round(next))],
+        ends = [here + 1e-9 * Math.sign(by), there + (there - here) / 2];
+      snap(next, Math.min(...ends), Math.max(...ends));
     });
     return {
       node,

@@ -40,6 +40,6 @@ export const PRESETS = {
     step: "mean",
   },
   "von Oswald et al., text": { ...plain, law: "uniform", size: 1, d: 10, n: 10, step: "mean" },
-  "Ahn et al.": { ...plain, law: "gaussian", size: 1, d: 5, n: 20 },
-  "this book": { ...plain, law: "gaussian", size: 1, d: 10, n: 20, noise_variance: 0.25 },
+  "Ahn et al.": { ...plain, law: "gaussian", size: 1, d: 5, n: 20, step: "mean" },
+  "this book": { ...plain, law: "gaussian", size: 1, d: 5, n: 10, noise_variance: 0.25 },
 };

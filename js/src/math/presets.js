@@ -56,7 +56,7 @@ export const PRESETS = {
   "theorem-1": [
     "Theorem 1: one step is optimal",
     {},
-    "Press ▶ Train. The layer finds one step of gradient descent, to ten digits.",
+    "Press ▶ Train. The layer finds one step of gradient descent, to nine digits.",
   ],
   "theorem-2": [
     "Theorem 2: a preconditioned step",
@@ -82,7 +82,8 @@ export const PRESETS = {
   "two-heads": [
     "Two heads escape it",
     { d: 3, n: 40, noise_variance: 0.25, seed: 3, heads: 2, speed: 3 },
-    "The same task. Train: the loss rests at the height of the trap, then two heads find the way out.",
+    "The same task, one more head. Train: the excess passes 1.506, the height of the trap, before step 10, " +
+      "and does not stay there.",
   ],
   mean: [
     "A prior mean has its price",
@@ -150,7 +151,7 @@ export function python(state, step, weights = null) {
   }
   lines.push(
     "loss, best = lsa.population_loss(layer, task).item(), playground.best",
-    'print(f"L = {loss:.8f}, L* = {best:.8f}, relative excess {loss / best - 1:.3e}")',
+    'print(f"L = {loss:.8f}, L* = {best:.8f}, relative excess {loss / best - 1:.2e}")',
   );
   return `${lines.join("\n")}\n`;
 }

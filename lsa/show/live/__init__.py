@@ -31,7 +31,7 @@ __all__ = [
 
 
 def prompt(noise_variance: float = 0.1, d: int = 1, eta: float = 0.04) -> Live:
-    """A prompt to drag: the lines of the trained layer, of one gradient step and of ridge follow at once."""
+    """A prompt to drag, and a layer trained for n = 8: its line, that of one gradient step and of ridge."""
     alt = "A prompt to drag, and three lines: the trained layer's, one gradient step's, and ridge's."
     return Live("prompt", alt=alt, d=d, noise_variance=noise_variance, eta=eta)
 
@@ -39,15 +39,15 @@ def prompt(noise_variance: float = 0.1, d: int = 1, eta: float = 0.04) -> Live:
 def training(
     show: str = "weights", d: int = 5, n: int = 10, noise_variance: float = 0.25, seed: int = 1
 ) -> Live:
-    """A layer in training, by 400 steps of Adam: its "weights" or its "predictions", and its loss."""
+    """A layer in training: its "weights" and the diagonal of M, or its "predictions" and its loss."""
     checks.choice("show", show, ("weights", "predictions"))
-    alt = f"The {show} of a layer in training, and its loss above the best; a slider walks through its steps."
+    alt = f"The {show} of a layer in training, a guess where it will end, and a slider through its steps."
     return Live("training", alt=alt, show=show, d=d, n=n, noise_variance=noise_variance, seed=seed)
 
 
 def projection(d: int = 5, n: int = 10, noise_variance: float = 0.25) -> Live:
-    """Why one step is optimal: it is the foot of the perpendicular from the truth, and L − L* = distance²."""
-    alt = "A plane of what the layer can say, the truth above it, and its foot, one step; a layer to drag."
+    """Why one step is optimal, the foot of the perpendicular from the truth; and the hill before a trap."""
+    alt = "A plane of what layers can say, the truth above it, its foot, one step, and a layer to drag."
     return Live("projection", alt=alt, d=d, n=n, noise_variance=noise_variance)
 
 
