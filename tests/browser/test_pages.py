@@ -441,7 +441,7 @@ def test_no_label_is_markup(browser, html, tmp_path):
     (tmp_path / "page.html").write_text(f'<meta charset="utf-8"><main>{body}</main>{scripts}')
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
-    page.locator(".lsa-live svg").first.wait_for()
+    page.locator(".lsa-live svg").first.wait_for(state="attached")
     assert page.evaluate("() => window.evil") is None
     assert page.locator("th").first.text_content() == NASTY
     page.close()
