@@ -266,7 +266,6 @@ def test_moving_layers_are_not_stationary_among_all_weights():
 TRAP = [[-0.548, -0.548, -0.265], [0.0, 0.0, -1.827], [0.557, 0.557, 0.007], [1.405, 1.405, -0.073]]
 
 
-@pytest.mark.nightly
 def test_two_layers_have_a_trap():
     """d = 2, n = 4, σ = 0, by exact cubature: a minimum, but for eight directions that move nothing."""
     gram, w, weights = planar_nodes(4, (6, 9))
