@@ -15,7 +15,7 @@ help:  ## list what can be made
 
 install: $(READY)  ## create the virtual environment
 $(READY): requirements.txt lock.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15) and "Python 3.11 to 3.14 is needed; name one: make PYTHON=python3.12")'
 	@echo "Setting up $(VENV): this is done once and takes a few minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r lock.txt

@@ -36,8 +36,6 @@ export function render(given) {
     slider("d", { label: "dimension d", min: 1, max: 20, whole: true }),
     slider("noise_variance", { label: "noise σ²", min: 0, max: 4, step: 0.05 }),
   ]);
-  /** A whole number of examples, at least one on if an arrow key has asked for less. */
-  const step = (from, to) => (Math.abs(to - from) < 0.5 ? from + Math.sign(to - from) : Math.round(to));
   return fig.begin((s) => {
     const { n, d, noise_variance: noise, copies } = s,
       task = { n, d, noise, copies },
@@ -86,7 +84,8 @@ export function render(given) {
             [0, most],
             [0, tall],
           ],
-          move: ([x]) => fig.set({ seen: step(s.seen, x) }),
+          whole: true,
+          move: ([x]) => fig.set({ seen: Math.round(x) }),
         }),
       ],
       alt:

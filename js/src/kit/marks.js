@@ -273,7 +273,7 @@ export const legend = (entries) => ({
 });
 
 // Positive violet, negative grey, zero the page itself. Orange is gradient descent's.
-const [negative, positive] = ["#808080", palette.positive.figure].map((colour) =>
+const [negative, positive] = [palette.negative.figure, palette.positive.figure].map((colour) =>
   [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16)).join(","),
 );
 /** The sign of what is negative, for those who do not see the colour. */
@@ -368,11 +368,11 @@ export const contours = (f, levels, { actor = "muted", width = 1.2, grid = 48, o
 
 /**
  * A point to drag, by pointer or arrow keys: `move([x, y])` hears of it; `along` "x" or "y" keeps it on a
- * line; a `negative` one has a minus on it.
+ * line; a `negative` one has a minus on it, a `whole` one goes to the next whole number by an arrow key.
  * @param {string} name
  * @param {number[]} at
  * @param {{ move: (to: number[]) => void, label?: string, actor?: string, size?: number, colour?: string,
- *   says?: string, negative?: boolean, along?: "x" | "y", bounds?: number[][], remove?: () => void }} how
+ *   says?: string, negative?: boolean, whole?: boolean, along?: "x" | "y", bounds?: number[][], remove?: () => void }} how
  * @returns {Mark}
  */
 export const handle = (name, at, { move, label = name, actor = "ink", ...more }) => ({

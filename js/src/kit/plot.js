@@ -122,7 +122,7 @@ export class Plot {
    */
   show({ x = this.given.x, y = this.given.y, marks, alt }) {
     this.width ||= this.node.parentElement.getBoundingClientRect().width; // newly shown
-    if (!this.width) return;
+    if (this.width < 100) return; // not laid out yet: no room for axes
     Object.assign(this, { x, y });
     const named = marks.filter(({ label, ends }) => label && ends),
       narrow = this.width < 480;
@@ -362,8 +362,9 @@ export class Plot {
         const pace = event.shiftKey ? 40 : 8; // pixels
         if (along === "x" && by[1]) [by[0], by[1]] = [by[1], 0]; // a slider: up is right
         if (along === "y" && by[0]) [by[0], by[1]] = [0, by[0]];
+        const across = this.X.invert(this.X(at[0]) + pace * by[0]);
         move(mark, [
-          this.X.invert(this.X(at[0]) + pace * by[0]),
+          mark.whole && Math.abs(across - at[0]) < 1 ? at[0] + by[0] : across,
           this.Y.invert(this.Y(at[1]) - pace * by[1]),
         ]);
       },
