@@ -372,7 +372,8 @@ export const contours = (f, levels, { actor = "muted", width = 1.2, grid = 48, o
  * @param {string} name
  * @param {number[]} at
  * @param {{ move: (to: number[]) => void, label?: string, actor?: string, size?: number, colour?: string,
- *   says?: string, negative?: boolean, whole?: boolean, along?: "x" | "y", bounds?: number[][], remove?: () => void }} how
+ *   says?: string, negative?: boolean, whole?: boolean, along?: "x" | "y", bounds?: number[][],
+ *   remove?: () => void }} how
  * @returns {Mark}
  */
 export const handle = (name, at, { move, label = name, actor = "ink", ...more }) => ({
