@@ -143,6 +143,7 @@ export const field =
       step: whole ? 1 : step,
       required: true,
       inputMode: whole ? "numeric" : "decimal",
+      value: String(fig.state[name]),
     });
     if (min !== undefined) input.min = min;
     if (max !== undefined) input.max = max;
@@ -160,7 +161,8 @@ export const field =
       name,
       read,
       refresh: (state) => {
-        if (!input.value || +input.value !== state[name]) input.value = state[name]; // else as it was typed
+        const typing = fig.shadow.activeElement === input && !input.checkValidity(); // what is wrong stays to be mended
+        if (!typing && (!input.value || +input.value !== state[name])) input.value = state[name]; // else as it was typed
         node.hidden = !(when?.(state) ?? true);
       },
     };
