@@ -161,8 +161,8 @@ export const field =
       name,
       read,
       refresh: (state) => {
-        const typing = fig.shadow.activeElement === input && !input.checkValidity(); // what is wrong stays to be mended
-        if (!typing && (!input.value || +input.value !== state[name])) input.value = state[name]; // else as it was typed
+        const typing = fig.shadow.activeElement === input && !input.checkValidity(); // stays to be mended
+        if (!typing && (!input.value || +input.value !== state[name])) input.value = state[name];
         node.hidden = !(when?.(state) ?? true);
       },
     };
